@@ -1,0 +1,53 @@
+"""The events of every topic and how they are written on the wire: the contract with the rest of the world."""
+
+from stream_cgzsl.schemas.attribute import Attribute, Retirement
+from stream_cgzsl.schemas.codec import MAX_BYTES, Encoding, decode, encode, foreign_headers
+from stream_cgzsl.schemas.control import Boundary, Cut, Rollback
+from stream_cgzsl.schemas.dead_letter import KEPT_BYTES, DeadLetter
+from stream_cgzsl.schemas.errors import InvalidEvent
+from stream_cgzsl.schemas.evaluation import Evaluation
+from stream_cgzsl.schemas.event import Event, VectorEvent
+from stream_cgzsl.schemas.feature import Feature, Holdout
+from stream_cgzsl.schemas.message import Headers, Message
+from stream_cgzsl.schemas.projection import Projection, Withdrawal
+from stream_cgzsl.schemas.roles import ROLES, Role
+from stream_cgzsl.schemas.sample import Candidate, Prediction, Sample
+from stream_cgzsl.schemas.state import CHUNK_BYTES, StateChunk
+from stream_cgzsl.schemas.window import Genesis, LedgerRecord, Published, Range, Serving
+
+__all__ = [
+    "CHUNK_BYTES",
+    "KEPT_BYTES",
+    "MAX_BYTES",
+    "ROLES",
+    "Attribute",
+    "Boundary",
+    "Candidate",
+    "Cut",
+    "DeadLetter",
+    "Encoding",
+    "Evaluation",
+    "Event",
+    "Feature",
+    "Genesis",
+    "Headers",
+    "Holdout",
+    "InvalidEvent",
+    "LedgerRecord",
+    "Message",
+    "Prediction",
+    "Projection",
+    "Published",
+    "Range",
+    "Retirement",
+    "Role",
+    "Rollback",
+    "Sample",
+    "Serving",
+    "StateChunk",
+    "VectorEvent",
+    "Withdrawal",
+    "decode",
+    "encode",
+    "foreign_headers",
+]

@@ -1,0 +1,30 @@
+"""control: what a person or a producer tells the learner."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from pydantic import NonNegativeInt
+
+from stream_cgzsl.schemas.event import Event, Name
+
+Cut = dict[Name, dict[NonNegativeInt, NonNegativeInt]]
+"""Per role (attributes, features, holdout), per partition: the first offset that is no longer in the window."""
+
+
+class Boundary(Event):
+    """ "A task ends here." Closes the window at `cut`, or where the topics end when the learner reads this."""
+
+    TYPE: ClassVar[str] = "cgzsl.boundary"
+
+    reason: Name = "boundary"
+    cut: Cut | None = None
+
+
+class Rollback(Event):
+    """Make generation `to` the newest one again."""
+
+    TYPE: ClassVar[str] = "cgzsl.rollback"
+
+    to: NonNegativeInt
+    reason: Name = "rollback"

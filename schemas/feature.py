@@ -1,0 +1,22 @@
+"""features and holdout: labelled feature vectors, to learn from and to test with."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from stream_cgzsl.schemas.event import Name, VectorEvent
+
+
+class Feature(VectorEvent):
+    """One labelled example of a described class."""
+
+    TYPE: ClassVar[str] = "cgzsl.feature"
+    KEY: ClassVar[str | None] = "class_id"
+
+    class_id: Name
+
+
+class Holdout(Feature):
+    """One labelled example that is never trained on."""
+
+    TYPE: ClassVar[str] = "cgzsl.holdout"

@@ -1,0 +1,95 @@
+"""How a window becomes knowledge: what every learner offers."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from stream_cgzsl.errors import Cancelled
+from stream_cgzsl.generation import Generation
+from stream_cgzsl.windows.window import Window
+
+
+@dataclass(frozen=True)
+class Space:
+    """What a stream's genesis fixes. `shared`: attributes live in the feature space; None: find out."""
+
+    attributes: int
+    features: int
+    signed: bool
+    shared: bool | None = None
+    seed: int = 0
+
+
+@dataclass(frozen=True)
+class Snapshot:
+    """All a learner knows between two windows: named arrays and a JSON-ready object. Never pickled."""
+
+    arrays: Mapping[str, npt.NDArray[Any]]
+    meta: Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Progress:
+    """Told while training: how far, and the latest value of each loss term."""
+
+    step: int
+    steps: int
+    losses: Mapping[str, float] = field(default_factory=dict)
+
+
+class Monitor:
+    """What a caller hands to `fit` to watch it and to stop it. This one watches nothing and never stops."""
+
+    def progress(self, progress: Progress) -> None:
+        """Called now and then from the training loop; must return quickly."""
+
+    def cancelled(self) -> bool:
+        """Asked at every training step; True makes `fit` raise `Cancelled`."""
+        return False
+
+    def check(self) -> None:
+        if self.cancelled():
+            raise Cancelled("training was cancelled; the window will be trained again from its ranges")
+
+
+SILENT = Monitor()
+
+
+class Learner(ABC):
+    """A learner holds moments and weights, never an example.
+
+    The result of `fit` and `describe` depends on nothing but the space, the options, and the windows given so far: same
+    bytes in the same environment, also when the learner was restored from a snapshot between any two windows.
+    """
+
+    name: str
+
+    @abstractmethod
+    def fit(self, window: Window, monitor: Monitor = SILENT) -> Generation:
+        """Learns a window. Raises `Cancelled`; the learner is then as it was before, and so it is after any error."""
+
+    @abstractmethod
+    def describe(self, window: Window) -> Generation:
+        """Takes the window's described and retired classes, without training; its features must be empty."""
+
+    @abstractmethod
+    def snapshot(self) -> Snapshot: ...
+
+    @abstractmethod
+    def restore(self, snapshot: Snapshot) -> None:
+        """Becomes the learner that took the snapshot. Raises `ValueError` when it is of another learner or space."""
+
+
+Factory = Callable[[Space, Mapping[str, Any], str], Learner]
+"""(space, options, device) -> learner"""
+
+
+def empty_vectors(classes: int, features: int) -> npt.NDArray[np.float32]:
+    """What a generation that is not servable publishes in place of projections."""
+    return np.zeros((classes, features), np.float32)
