@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from stream_cgzsl.schemas.event import Event, Name, VectorEvent
+from stream_cgzsl.schemas.event import Event, VectorEvent
+from stream_cgzsl.schemas.fields import Name
 
 
 class Attribute(VectorEvent):

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from pydantic import NonNegativeInt
+from stream_cgzsl.schemas.event import Event
+from stream_cgzsl.schemas.fields import Count, Name, Partition
 
-from stream_cgzsl.schemas.event import Event, Name
-
-Cut = dict[Name, dict[NonNegativeInt, NonNegativeInt]]
+Cut = dict[Name, dict[Partition, Count]]
 """Per role (attributes, features, holdout), per partition: the first offset that is no longer in the window."""
 
 
@@ -26,5 +25,5 @@ class Rollback(Event):
 
     TYPE: ClassVar[str] = "cgzsl.rollback"
 
-    to: NonNegativeInt
+    to: Count
     reason: Name = "rollback"

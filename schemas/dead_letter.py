@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from pydantic import NonNegativeInt
-
-from stream_cgzsl.schemas.event import Blob, Event, Name, Sha256
+from stream_cgzsl.schemas.event import Event
+from stream_cgzsl.schemas.fields import Blob, Count, Name, Sha256, Text
 
 KEPT_BYTES = 64 * 1024
 
@@ -15,13 +14,15 @@ class DeadLetter(Event):
     """The original key and value (the value's first 64 kB), where the record stood, and what was wrong with it."""
 
     TYPE: ClassVar[str] = "cgzsl.dead-letter"
+    KEY: ClassVar[str | None] = "key"
     PAYLOAD: ClassVar[str | None] = "data"
 
+    key: Blob | None = None
     data: Blob
-    size: NonNegativeInt
+    size: Count
     sha256: Sha256
     reason: Name
-    detail: str
+    detail: Text
     topic: Name
-    partition: NonNegativeInt
-    offset: NonNegativeInt
+    partition: Count
+    offset: Count

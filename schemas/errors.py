@@ -1,22 +1,65 @@
-"""The one error a decoder raises."""
+"""The one error a decoder raises, and every reason it can have."""
 
 from __future__ import annotations
+
+REASONS: dict[str, str] = {
+    "too-large": "The value is larger than any decoder looks at.",
+    "empty-value": "The value is empty on a topic where that means nothing.",
+    "not-utf8": "The key or one of our headers is not UTF-8 text.",
+    "repeated-header": "One of our headers stands there twice.",
+    "unknown-version": "The CloudEvents version, or the version of the event's type, is not one we know.",
+    "unknown-type": "The event's type is not one of this topic's.",
+    "type-mismatch": "The header ce_type and the object's type differ.",
+    "not-json": "The value is not a JSON object, and no header says that it is binary.",
+    "wrong-dtype": "The vector's number format is not one we read.",
+    "wrong-length": "The value's length does not fit its number format or its ce_dim.",
+    "not-finite": "A number is NaN or infinite.",
+    "invalid-field": "A field is missing, unknown or not what it should be.",
+    "missing-key": "The record has no key.",
+    "key-mismatch": "The record's key and the same field of the event differ.",
+}
+"""Why a record is refused: the slug that labels metrics and dead letters, and what it means."""
+
+_LONGEST = 200
 
 
 class InvalidEvent(ValueError):
     """A record that is not a valid event of its topic.
 
-    `reason` is a short stable slug (it labels metrics and dead letters); `found` says what was wrong with this
-    record, `expected` what a valid one has, `advice` what its producer should change.
+    `reason` is a short stable slug (a decoder's are in `REASONS`); `found` says what was wrong with this record,
+    `expected` what a valid one has, `advice` what its producer should change. All are short and printable whatever
+    the record held.
     """
 
     def __init__(self, reason: str, found: str, expected: str, advice: str) -> None:
-        super().__init__(f"{reason}: {found}; expected {expected}. {advice}")
         self.reason = reason
-        self.found = found
-        self.expected = expected
+        self.found = printable(found)
+        self.expected = printable(expected)
         self.advice = advice
+        super().__init__(f"{reason}: {self.found}; expected {self.expected}. {advice}")
+
+    def __reduce__(self) -> tuple[type[InvalidEvent], tuple[str, str, str, str]]:
+        """Copies and crosses processes whole: the default would call __init__ with the message alone."""
+        return type(self), (self.reason, self.found, self.expected, self.advice)
 
     def at(self, topic: str, partition: int, offset: int) -> str:
         """The whole story in one line, with the place of the record."""
         return f"{topic}/{partition} offset {offset}: {self}"
+
+
+def printable(text: str) -> str:
+    """`text` in at most 200 characters, none of which can break a line, move a cursor or fail to be encoded."""
+    if len(text) > _LONGEST:
+        text = text[: _LONGEST - 1] + "…"
+    if text.isprintable():
+        return text
+    text = "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
+    return text if len(text) <= _LONGEST else text[: _LONGEST - 1] + "…"
+
+
+def shown(value: object) -> str:
+    """How a message names a value somebody sent: short texts as they are, anything else by its kind."""
+    if isinstance(value, str):
+        return repr(value if len(value) <= 60 else value[:59] + "…")
+    kinds = {dict: "an object", list: "a list", bool: "true or false", int: "a number", float: "a number"}
+    return kinds.get(type(value), "null")

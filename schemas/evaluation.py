@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Annotated, ClassVar
+from typing import ClassVar
 
-from pydantic import Field, NonNegativeInt
+from pydantic import Field
 
-from stream_cgzsl.schemas.event import Event, Name, Sha256
-
-Share = Annotated[float, Field(ge=0, le=1)]
+from stream_cgzsl.schemas.event import Event
+from stream_cgzsl.schemas.fields import Count, Name, Sha256, Share
 
 
 class Evaluation(Event):
@@ -17,10 +16,10 @@ class Evaluation(Event):
     TYPE: ClassVar[str] = "cgzsl.evaluation"
     KEY: ClassVar[str | None] = "generation"
 
-    generation: NonNegativeInt
+    generation: Count
     digest: Sha256
-    samples: NonNegativeInt
+    samples: Count
     seen: Share | None = None
     unseen: Share | None = None
     harmonic: Share | None = None
-    per_class: dict[Name, Share] = {}
+    per_class: dict[Name, Share] = Field(default_factory=dict)

@@ -2,48 +2,13 @@
 
 from __future__ import annotations
 
-import base64
-import binascii
-from typing import Annotated, Any, ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
-from pydantic import (
-    AwareDatetime,
-    BaseModel,
-    BeforeValidator,
-    ConfigDict,
-    GetJsonSchemaHandler,
-    PlainSerializer,
-    StringConstraints,
-    WithJsonSchema,
-)
-from pydantic.json_schema import JsonSchemaValue
-from pydantic_core import CoreSchema
+from pydantic import BaseModel, ConfigDict
 
-from stream_cgzsl.schemas.vector import DTYPES, Vector
-
-Name = Annotated[str, StringConstraints(min_length=1, max_length=256, pattern=r"^[^\x00-\x1f\x7f]+$")]
-"""An identifier a person may read in a log: 1 to 256 characters, none of them a control character."""
-
-Sha256 = Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{64}$")]
-
-
-def _from_base64(value: Any) -> Any:
-    if not isinstance(value, str):
-        return value
-    try:
-        return base64.b64decode(value, validate=True)
-    except binascii.Error as error:
-        raise ValueError(f"not base64: {error}") from error
-
-
-Blob = Annotated[
-    bytes,
-    BeforeValidator(_from_base64),
-    PlainSerializer(lambda value: base64.b64encode(value).decode("ascii"), return_type=str, when_used="json"),
-    WithJsonSchema({"type": "string", "contentEncoding": "base64"}),
-]
-"""Bytes in Python, base64 in JSON."""
+from stream_cgzsl.schemas.fields import Name, Time
+from stream_cgzsl.schemas.vector import Vector
 
 
 class Part(BaseModel):
@@ -93,11 +58,4 @@ class VectorEvent(Event):
 
     vector: Vector
     id: Name | None = None
-    time: AwareDatetime | None = None
-
-    @classmethod
-    def __get_pydantic_json_schema__(cls, schema: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
-        """JSON has one field more than the model: the precision the numbers are to be read with."""
-        document = handler.resolve_ref_schema(handler(schema))
-        document["properties"]["dtype"] = {"enum": list(DTYPES), "default": "float32", "title": "Dtype"}
-        return document
+    time: Time | None = None

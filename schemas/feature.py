@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from stream_cgzsl.schemas.event import Name, VectorEvent
+from stream_cgzsl.schemas.event import VectorEvent
+from stream_cgzsl.schemas.fields import Name
 
 
 class Feature(VectorEvent):

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from pydantic import FiniteFloat, NonNegativeInt
-
-from stream_cgzsl.schemas.event import Event, Name
+from stream_cgzsl.schemas.event import Event
+from stream_cgzsl.schemas.fields import Count, Flag, Name, Number
 from stream_cgzsl.schemas.vector import Vector
 
 
@@ -19,9 +18,9 @@ class Projection(Event):
 
     class_id: Name
     vector: Vector
-    bias: FiniteFloat
-    seen: bool
-    generation: NonNegativeInt
+    bias: Number
+    seen: Flag
+    generation: Count
     name: Name | None = None
 
 

@@ -23,8 +23,9 @@ Cleanup = Literal["keep", "expire", "compact"]
 class Role:
     """One row of the topic table.
 
-    `events` are the types a record may have, the default first; `tombstone` is what an empty value means. `single`
-    topics have one partition. `cleanup` is `keep` (never expires), `expire` (as long as the operator likes) or `compact`.
+    `events` are the types a record may have, the default first; `tombstone` is what an empty value means. Records of
+    `input` topics are made by others, all other records by our workers. `single` topics have one partition.
+    `cleanup` is `keep` (never expires), `expire` (as long as the operator likes) or `compact`.
     """
 
     name: str
@@ -32,15 +33,23 @@ class Role:
     events: tuple[type[Event], ...]
     cleanup: Cleanup
     single: bool = False
+    input: bool = False
     tombstone: type[Event] | None = None
 
 
 ROLES: dict[str, Role] = {
     role.name: role
     for role in (
-        Role("attributes", "Classes are described, revised and retired", (Attribute,), "keep", tombstone=Retirement),
-        Role("features", "Labelled examples to learn from", (Feature,), "expire"),
-        Role("control", "Task boundaries and rollbacks", (Boundary, Rollback), "keep", single=True),
+        Role(
+            "attributes",
+            "Classes are described, revised and retired",
+            (Attribute,),
+            "keep",
+            input=True,
+            tombstone=Retirement,
+        ),
+        Role("features", "Labelled examples to learn from", (Feature,), "expire", input=True),
+        Role("control", "Task boundaries and rollbacks", (Boundary, Rollback), "keep", single=True, input=True),
         Role("windows", "The ledger: one record a window", (LedgerRecord,), "keep", single=True),
         Role(
             "projections",
@@ -51,9 +60,9 @@ ROLES: dict[str, Role] = {
             tombstone=Withdrawal,
         ),
         Role("state", "The learner's snapshot", (StateChunk,), "compact", single=True),
-        Role("samples", "Features to classify", (Sample,), "expire"),
+        Role("samples", "Features to classify", (Sample,), "expire", input=True),
         Role("predictions", "The answers", (Prediction,), "expire"),
-        Role("holdout", "Labelled examples to test with", (Holdout,), "expire"),
+        Role("holdout", "Labelled examples to test with", (Holdout,), "expire", input=True),
         Role("evaluations", "Accuracies of each generation", (Evaluation,), "keep", single=True),
         Role("dead-letters", "Records that could not be used", (DeadLetter,), "keep", single=True),
     )

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import ClassVar, Literal
 
-from pydantic import FiniteFloat, NonNegativeInt
-
-from stream_cgzsl.schemas.event import Event, Name, Part, VectorEvent
+from stream_cgzsl.schemas.event import Event, Part, VectorEvent
+from stream_cgzsl.schemas.fields import Count, Flag, Name, Number, Text
 
 Status = Literal["ok", "no-model", "invalid"]
 
@@ -22,8 +21,8 @@ class Sample(VectorEvent):
 
 class Candidate(Part):
     class_id: Name
-    score: FiniteFloat
-    seen: bool
+    score: Number
+    seen: Flag
 
 
 class Prediction(Event):
@@ -39,7 +38,7 @@ class Prediction(Event):
     request_id: Name
     status: Status
     class_id: Name | None = None
-    score: FiniteFloat | None = None
+    score: Number | None = None
     top: tuple[Candidate, ...] = ()
-    generation: NonNegativeInt | None = None
-    error: str | None = None
+    generation: Count | None = None
+    error: Text | None = None

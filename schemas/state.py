@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from pydantic import NonNegativeInt, PositiveInt
-
-from stream_cgzsl.schemas.event import Blob, Event
+from stream_cgzsl.schemas.event import Event
+from stream_cgzsl.schemas.fields import Count, Positive, SomeBytes
 
 CHUNK_BYTES = 512 * 1024
 
@@ -18,7 +17,7 @@ class StateChunk(Event):
     KEY: ClassVar[str | None] = "chunk"
     PAYLOAD: ClassVar[str | None] = "data"
 
-    chunk: NonNegativeInt
-    count: PositiveInt
-    window: NonNegativeInt
-    data: Blob
+    chunk: Count
+    count: Positive
+    window: Count
+    data: SomeBytes

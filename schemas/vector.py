@@ -10,57 +10,47 @@ from pydantic import GetCoreSchemaHandler, GetJsonSchemaHandler
 from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema, PydanticCustomError, core_schema
 
-from stream_cgzsl.schemas.errors import InvalidEvent
+Array = npt.NDArray[Any]
 
-DTYPES: dict[str, np.dtype[Any]] = {"float32": np.dtype("<f4"), "float16": np.dtype("<f2")}
-
-
-def from_bytes(value: bytes, dtype_name: str) -> npt.NDArray[Any]:
-    """A read-only view of `value` as little-endian numbers; copies nothing."""
-    dtype = DTYPES.get(dtype_name)
-    if dtype is None:
-        raise InvalidEvent(
-            "wrong-dtype",
-            f"the header ce_dtype is {dtype_name[:40]!r}",
-            "float32 or float16",
-            "Encode the vector as little-endian float32.",
-        )
-    if not value or len(value) % dtype.itemsize:
-        raise InvalidEvent(
-            "wrong-length",
-            f"the value has {len(value)} bytes",
-            f"a whole, positive number of {dtype.itemsize}-byte numbers ({dtype_name})",
-            "Send the vector's bytes unchanged, or set ce_dtype to what they are.",
-        )
-    return np.frombuffer(value, dtype=dtype)
+FLOAT32, FLOAT16 = np.dtype("<f4"), np.dtype("<f2")
+DTYPES: dict[str, np.dtype[Any]] = {"float32": FLOAT32, "float16": FLOAT16}
+"""The number formats on the wire, the default first. Little-endian everywhere, also in memory."""
 
 
-def from_numbers(numbers: Any, dtype_name: str = "float32") -> npt.NDArray[Any]:
-    """A vector of `dtype_name` from a JSON list; a number that is not finite in that type is refused later."""
-    if not isinstance(numbers, list) or not numbers or not {type(n) for n in numbers} <= {int, float}:
+def from_numbers(numbers: Any, dtype: np.dtype[Any] = FLOAT32) -> Array:
+    """A vector from a JSON list. A number too large for `dtype` becomes infinite here and is refused by the model."""
+    if not isinstance(numbers, list) or not numbers or not set(map(type, numbers)) <= {int, float}:
         raise PydanticCustomError("vector", "a non-empty flat list of numbers is expected")
     try:
-        with np.errstate(over="ignore"):
-            return np.asarray(numbers, dtype=np.float64).astype(DTYPES[dtype_name])
+        return _cast(np.array(numbers, dtype=np.float64), dtype)
     except OverflowError as error:
-        raise PydanticCustomError("vector", "a number is too large for a float") from error
+        raise PydanticCustomError("not_finite", "a number is too large for a float") from error
 
 
-def _validate(value: Any) -> npt.NDArray[Any]:
-    if isinstance(value, np.ndarray):
-        if value.ndim != 1 or not value.size:
-            raise PydanticCustomError("vector", "a non-empty array of one dimension is expected")
-        if value.dtype not in (np.float32, np.float16):
-            with np.errstate(over="ignore"):
-                value = value.astype(np.float32)
-    else:
-        value = from_numbers(value)
-    if not np.isfinite(value).all():
+def _cast(array: Array, dtype: np.dtype[Any]) -> Array:
+    with np.errstate(over="ignore"):
+        return array.astype(dtype)
+
+
+def all_finite(array: Array) -> bool:
+    """Whether no number is NaN or infinite. Never warns, and takes a third of the time of `isfinite(array).all()`."""
+    return b"\0" not in np.isfinite(array).tobytes()
+
+
+def _validate(value: Any) -> Array:
+    array: Array = value if isinstance(value, np.ndarray) else from_numbers(value)
+    if array.ndim != 1 or not array.size:
+        raise PydanticCustomError("vector", "a non-empty array of one dimension is expected")
+    if array.dtype is not FLOAT32 and array.dtype not in (FLOAT32, FLOAT16):
+        if array.dtype.kind not in "fiu":
+            raise PydanticCustomError("vector", "an array of numbers is expected")
+        array = _cast(array, FLOAT32)
+    if not all_finite(array):
         raise PydanticCustomError("not_finite", "every number must be finite (no NaN, no infinity)")
-    if value.flags.writeable:
-        value = value.view()
-        value.flags.writeable = False
-    return value  # type: ignore[no-any-return]
+    if array.flags.writeable:
+        array = array.view()
+        array.flags.writeable = False
+    return array
 
 
 class _VectorSchema:
@@ -76,5 +66,8 @@ class _VectorSchema:
         return {"type": "array", "items": {"type": "number"}, "minItems": 1}
 
 
-Vector = Annotated[npt.NDArray[Any], _VectorSchema]
-"""One-dimensional, read-only, finite, float32 or float16 (anything else becomes float32)."""
+Vector = Annotated[Array, _VectorSchema]
+"""One-dimensional, read-only, finite, float32 or float16 (other numbers become float32).
+
+An array is not copied when it already is one of the two: whoever makes an event of it leaves it alone afterwards.
+"""

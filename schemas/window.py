@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, Literal
+from typing import ClassVar, Literal
 
-from pydantic import NonNegativeInt, PositiveInt
+from pydantic import Field
 
-from stream_cgzsl.schemas.event import Blob, Event, Name, Part, Sha256
+from stream_cgzsl.schemas.event import Event, Part
+from stream_cgzsl.schemas.fields import Blob, Count, Facts, Flag, Name, Partition, Positive, Sha256, Text, Whole
 
 Kind = Literal["genesis", "train", "describe", "failed", "rollback"]
 
@@ -14,41 +15,41 @@ Kind = Literal["genesis", "train", "describe", "failed", "rollback"]
 class Genesis(Part):
     """What can never change in a stream. `shared`: attributes live in the feature space (None: find out)."""
 
-    attributes: PositiveInt
-    features: PositiveInt
-    signed: bool
-    shared: bool | None = None
-    seed: int = 0
+    attributes: Positive
+    features: Positive
+    signed: Flag
+    shared: Flag | None = None
+    seed: Whole = 0
 
 
 class Range(Part):
     """The records [start, end) of one partition, and what became of them."""
 
-    start: NonNegativeInt
-    end: NonNegativeInt
-    accepted: NonNegativeInt = 0
-    duplicate: NonNegativeInt = 0
-    late: NonNegativeInt = 0
-    dead: dict[Name, NonNegativeInt] = {}
+    start: Count
+    end: Count
+    accepted: Count = 0
+    duplicate: Count = 0
+    late: Count = 0
+    dead: dict[Name, Count] = Field(default_factory=dict)
 
 
 class Published(Part):
     """Where a part of the commit stands: offsets [first, end) of partition 0, `count` records, their digest."""
 
-    first: NonNegativeInt
-    end: NonNegativeInt
-    count: NonNegativeInt
+    first: Count
+    end: Count
+    count: Count
     sha256: Sha256
 
 
 class Serving(Part):
     """What a scorer needs besides the projections; all of it is inside the generation's digest."""
 
-    servable: bool
+    servable: Flag
     metric: Name
     transform: Name
     centre: Blob
-    calibration: dict[Name, Any] = {}
+    calibration: Facts = Field(default_factory=dict)
 
 
 class LedgerRecord(Event):
@@ -61,21 +62,21 @@ class LedgerRecord(Event):
     TYPE: ClassVar[str] = "cgzsl.window"
     KEY: ClassVar[str | None] = "number"
 
-    number: NonNegativeInt
+    number: Count
     kind: Kind
     reason: Name
     genesis: Genesis | None = None
-    ranges: dict[Name, dict[NonNegativeInt, Range]] = {}
-    holdout: dict[NonNegativeInt, NonNegativeInt] = {}
+    ranges: dict[Name, dict[Partition, Range]] = Field(default_factory=dict)
+    holdout: dict[Partition, Count] = Field(default_factory=dict)
     inputs: Sha256 | None = None
-    configuration: dict[str, Any] | None = None
+    configuration: Facts | None = None
     configuration_digest: Sha256
     code: Name
-    environment: dict[str, Any] = {}
-    seen: NonNegativeInt = 0
-    unseen: NonNegativeInt = 0
+    environment: Facts = Field(default_factory=dict)
+    seen: Count = 0
+    unseen: Count = 0
     generation: Sha256 | None = None
     serving: Serving | None = None
     projections: Published | None = None
     state: Published | None = None
-    error: str | None = None
+    error: Text | None = None

@@ -63,3 +63,7 @@ class BrokenLedger(CgzslError):
 
 class Cancelled(CgzslError):
     """Training was told to stop before it was done. Nothing of it was kept."""
+
+
+class TrainingFailed(CgzslError):
+    """A window could not be trained: its numbers, or what training made of them, are not finite. Nothing of it was kept."""

@@ -1,0 +1,62 @@
+"""A made-up animal kingdom with real semantic structure, of any size and the same for the same seed.
+
+A class is a combination of traits ("striped river cat"). Each trait pushes many attributes at once, so attributes are
+correlated. The mean feature of a class is a smooth function of its attributes plus something of its own that no
+attribute tells; features scatter around it along shared directions, so neighbouring classes overlap.
+"""
+
+from __future__ import annotations
+
+import itertools
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+Array = npt.NDArray[Any]
+
+_COATS = ("striped", "spotted", "plain", "crested", "golden", "dusky", "ringed", "scarlet")
+_PLACES = ("river", "forest", "desert", "reef", "tundra", "marsh", "canyon", "steppe")
+_BODIES = ("cat", "owl", "otter", "lizard", "crab", "fox", "heron", "moth")
+
+
+class World:
+    """`classes` kinds of animals; `attributes` and `features` are the lengths of their vectors (features >= 0)."""
+
+    def __init__(self, classes: int = 24, attributes: int = 32, features: int = 128, seed: int = 7) -> None:
+        kinds = list(itertools.product(_COATS, _PLACES, _BODIES))
+        if not 0 < classes <= len(kinds):
+            raise ValueError(f"a world has 1 to {len(kinds)} classes, not {classes}")
+        rng = np.random.default_rng([seed, 0])
+        chosen = [kinds[i] for i in rng.permutation(len(kinds))[:classes]]
+        self.classes = tuple("-".join(kind) for kind in chosen)
+        self._index = {name: number for number, name in enumerate(self.classes)}
+        self._seed = seed
+        self.features = features
+
+        directions = rng.normal(size=(10, attributes))  # fewer causes than attributes: attributes go together
+        traits = {trait: rng.normal(size=10) @ directions for group in (_COATS, _PLACES, _BODIES) for trait in group}
+        pushed = np.stack([sum(traits[trait] for trait in kind) for kind in chosen])
+        self.attributes: Array = (1 / (1 + np.exp(-0.35 * pushed))).astype(np.float32)  # [classes, attributes]
+
+        hidden = np.tanh((self.attributes - 0.5) @ rng.normal(size=(attributes, 48)) * 0.9)
+        told = hidden @ rng.normal(size=(48, features)) / np.sqrt(48)
+        untold = rng.normal(size=(classes, features))
+        self._means = 0.6 + 0.7 * told + 0.3 * untold  # [classes, features]
+        self._scatter = rng.normal(size=(24, features)) * 0.32  # the shared directions of the noise
+
+    def name(self, class_id: str) -> str:
+        return class_id.replace("-", " ")
+
+    def attribute(self, class_id: str) -> Array:
+        row: Array = self.attributes[self._index[class_id]]
+        return row
+
+    def draw(self, class_id: str, count: int, purpose: int) -> Array:
+        """`count` features, [count, features] float32; the same ones for the same class and purpose."""
+        number = self._index[class_id]
+        rng = np.random.default_rng([self._seed, 1, number, purpose])
+        noise = rng.normal(size=(count, len(self._scatter))) @ self._scatter
+        noise += 0.6 * rng.normal(size=(count, self._means.shape[1]))
+        rows: Array = np.maximum(self._means[number] + noise, 0).astype(np.float32)
+        return rows

@@ -1,0 +1,43 @@
+"""A lock between processes that ends with its holder, however that ends."""
+
+from __future__ import annotations
+
+import fcntl
+import hashlib
+import os
+import time
+from pathlib import Path
+
+
+class FileLock:
+    """Held by at most one process (or one `FileLock` of a process) for each name beside a bus file."""
+
+    def __init__(self, beside: Path, name: str) -> None:
+        short = hashlib.sha256(name.encode()).hexdigest()[:16]
+        self._path = beside.with_name(f"{beside.name}-{short}.lock")
+        self._descriptor: int | None = None
+
+    def acquire(self, timeout: float = 0.0) -> bool:
+        """True once the lock is held; waits at most `timeout` seconds for another holder to go."""
+        if self._descriptor is not None:
+            return True
+        deadline = time.monotonic() + timeout
+        descriptor = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+        while True:
+            try:
+                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                left = deadline - time.monotonic()
+                if left <= 0:
+                    os.close(descriptor)
+                    return False
+                time.sleep(min(0.1, left))
+            else:
+                self._descriptor = descriptor
+                return True
+
+    def release(self) -> None:
+        """Lets go. The file stays: removing it would let two processes lock two files of one name."""
+        if self._descriptor is not None:
+            os.close(self._descriptor)
+            self._descriptor = None

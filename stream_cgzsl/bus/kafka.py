@@ -1,0 +1,187 @@
+"""Apache Kafka as the bus: `kafka://host:port`. What a URL may say is in kafka_settings.py.
+
+The client library reconnects by itself and waits quietly while a broker restarts; a call gives up with
+`BusUnavailable` after 8 seconds when it never had a connection and after 30 when it had one.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+import kafka.errors as errors
+from kafka import KafkaAdminClient, KafkaConsumer
+from kafka import TopicPartition as ClientPartition
+from kafka.admin import ConfigResource, ConfigResourceType
+
+from stream_cgzsl.bus.interface import Bus, Publisher, Reader, Subscription, TopicPartition, TopicSpec, Writer
+from stream_cgzsl.bus.kafka_errors import connecting, missing, talking, translated
+from stream_cgzsl.bus.kafka_reading import KafkaReader, KafkaSubscription
+from stream_cgzsl.bus.kafka_settings import MAX_RECORD_BYTES, PATIENCE_SECONDS, KafkaSettings
+from stream_cgzsl.bus.kafka_writing import KafkaPublisher, KafkaWriter
+from stream_cgzsl.errors import Refused
+
+_TIMEOUT_MS = int(PATIENCE_SECONDS * 1000)
+_RETRY_SECONDS = 0.2
+_CLEANUP = {
+    "keep": {"cleanup.policy": "delete", "retention.ms": "-1", "retention.bytes": "-1"},
+    "expire": {"cleanup.policy": "delete"},
+    "compact": {"cleanup.policy": "compact"},
+}
+_SMALL_SEGMENTS = {"segment.bytes": str(16 * 1024 * 1024)}  # the newest segment is never compacted
+_EVERY_TOPIC = {
+    "max.message.bytes": str(MAX_RECORD_BYTES + 64 * 1024),  # a record, and the batch around it
+    "message.timestamp.type": "CreateTime",
+    "message.timestamp.after.max.ms": str(2**63 - 1),  # an event's own time may be any time
+}
+_DESCRIBED = ("cleanup.policy", "retention.ms", "retention.bytes")
+
+
+class KafkaBus(Bus):
+    """A Kafka cluster. Connects at once, so that a wrong address is known at once."""
+
+    def __init__(self, url: str) -> None:
+        self.settings = KafkaSettings.parse(url)
+        self.url = self.settings.url
+        with connecting(self.settings):
+            self._admin = KafkaAdminClient(**self.settings.admin())
+        self._offsets_of: dict[str | None, Any] = {}
+
+    # ---- topics
+
+    def topics(self) -> dict[str, TopicSpec]:
+        """Topics whose settings are hidden from this user are reported with cleanup `unknown`."""
+        described = self._ask(self._admin.describe_topics)
+        found = {topic["name"]: topic for topic in described if not topic["is_internal"]}
+        kept = self._kept(list(found))
+        return {
+            name: TopicSpec(name, len(topic["partitions"]), kept.get(name, "unknown"))
+            for name, topic in sorted(found.items())
+            if not topic["error_code"]
+        }
+
+    def _kept(self, names: list[str]) -> dict[str, str]:
+        if not names:
+            return {}
+        wanted = [ConfigResource(ConfigResourceType.TOPIC, name, dict.fromkeys(_DESCRIBED, "")) for name in names]
+        described = self._ask(lambda: self._admin.describe_configs(wanted, config_filter="all")).get("topic", {})
+        return {name: _cleanup({key: entry["value"] for key, entry in s.items()}) for name, s in described.items() if s}
+
+    def create(self, specs: Iterable[TopicSpec]) -> None:
+        wanted = {spec.name: spec for spec in specs}
+        if not wanted:
+            return
+        topics = {
+            spec.name: {
+                "num_partitions": spec.partitions,
+                "configs": {
+                    **_EVERY_TOPIC,
+                    **_CLEANUP[spec.cleanup],
+                    **(_SMALL_SEGMENTS if spec.cleanup == "compact" else {}),
+                    **spec.settings,
+                },
+            }
+            for spec in wanted.values()
+        }
+        answer = self._ask(lambda: self._admin.create_topics(topics, raise_errors=False))
+        for topic in answer["topics"]:
+            kind = errors.for_code(topic["error_code"])
+            if kind not in (errors.NoError, errors.TopicAlreadyExistsError):
+                name = topic["name"]
+                reason = topic.get("error_message") or kind.description
+                error = translated(kind(reason), self.settings, name)
+                if isinstance(error, Refused):
+                    error = Refused(f"{self.url}: cannot create topic {name!r}: {reason}")
+                raise error
+        with talking(self.settings):
+            self._admin.wait_for_topics(list(wanted), timeout_ms=_TIMEOUT_MS)
+
+    def partitions(self, topic: str, patience: float = PATIENCE_SECONDS) -> int:
+        """How many partitions the topic has now. Raises `TopicMissing`, and `BusUnavailable` after `patience` seconds."""
+        (described,) = self._ask(lambda: self._admin.describe_topics([topic]), patience)
+        kind = errors.for_code(described["error_code"])
+        if kind in (errors.NoError, errors.LeaderNotAvailableError):
+            return len(described["partitions"])
+        if kind is errors.InvalidTopicError:
+            raise missing(topic, self.settings)
+        raise translated(kind(kind.description), self.settings, topic)
+
+    def _ask(self, request: Callable[[], Any], patience: float = PATIENCE_SECONDS) -> Any:
+        """The answer to an administrator's request, which unlike other clients' fails at once while a broker restarts."""
+        deadline = time.monotonic() + patience
+        while True:
+            try:
+                return request()
+            except errors.KafkaError as error:
+                if not isinstance(error, errors.RetriableError) or time.monotonic() > deadline:
+                    raise translated(error, self.settings) from error
+            time.sleep(min(_RETRY_SECONDS, max(0.0, deadline - time.monotonic())))
+
+    # ---- offsets
+
+    def begin_offsets(self, topic: str) -> dict[int, int]:
+        partitions = self._partitions(topic)
+        with talking(self.settings, topic):
+            found = self._consumer().beginning_offsets(partitions, timeout_ms=_TIMEOUT_MS)
+        return {tp.partition: found[tp] for tp in partitions}
+
+    def end_offsets(self, topic: str) -> dict[int, int]:
+        """What stands behind the first open transaction of a partition does not count: no reader sees it yet."""
+        partitions = self._partitions(topic)
+        with talking(self.settings, topic):
+            found = self._consumer().end_offsets(partitions, timeout_ms=_TIMEOUT_MS)
+        return {tp.partition: found[tp] for tp in partitions}
+
+    def offsets_at(self, topic: str, timestamp_ms: int) -> dict[int, int | None]:
+        partitions = self._partitions(topic)
+        with talking(self.settings, topic):
+            asked = dict.fromkeys(partitions, max(0, timestamp_ms))
+            found = self._consumer().offsets_for_times(asked, timeout_ms=_TIMEOUT_MS)
+        return {tp.partition: None if found[tp] is None else found[tp].offset for tp in partitions}
+
+    def committed(self, group: str, topic: str) -> dict[int, int]:
+        """Waits for a commit that is under way: a reader of committed records asks for settled offsets."""
+        partitions = self._partitions(topic)
+        consumer = self._consumer(group)
+        with talking(self.settings, topic):
+            found = {tp.partition: consumer.committed(tp, timeout_ms=_TIMEOUT_MS) for tp in partitions}
+        return {partition: offset for partition, offset in found.items() if offset is not None}
+
+    def _partitions(self, topic: str) -> list[Any]:
+        return [ClientPartition(topic, number) for number in range(self.partitions(topic))]
+
+    def _consumer(self, group: str | None = None) -> Any:
+        """The client that asks for offsets, one a group: it never joins."""
+        if group not in self._offsets_of:
+            with connecting(self.settings):
+                self._offsets_of[group] = KafkaConsumer(**self.settings.consumer(), group_id=group)
+        return self._offsets_of[group]
+
+    # ---- reading and writing
+
+    def reader(self, start: Mapping[TopicPartition, int]) -> Reader:
+        return KafkaReader(self.settings, self.partitions, self.begin_offsets, start)
+
+    def subscribe(self, topic: str, group: str) -> Subscription:
+        return KafkaSubscription(self.settings, self.partitions, topic, group)
+
+    def writer(self) -> Writer:
+        return KafkaWriter(self.settings, self.partitions)
+
+    def publisher(self, name: str) -> Publisher:
+        return KafkaPublisher(self.settings, self.partitions, self.end_offsets, name)
+
+    def close(self) -> None:
+        for consumer in self._offsets_of.values():
+            consumer.close()
+        self._offsets_of.clear()
+        self._admin.close()
+
+
+def _cleanup(settings: Mapping[str, str]) -> str:
+    """`compact,delete` expires, whatever else it does."""
+    if settings["cleanup.policy"] == "compact":
+        return "compact"
+    kept = settings["cleanup.policy"] == "delete" and settings["retention.ms"] == settings["retention.bytes"] == "-1"
+    return "keep" if kept else "expire"

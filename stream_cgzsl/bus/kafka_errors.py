@@ -1,0 +1,160 @@
+"""What the Kafka client says, in our words: which of our errors it is, where it happened and what to do."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import kafka.errors as kafka
+
+from stream_cgzsl.bus.kafka_settings import CONNECT_SECONDS, MAX_RECORD_BYTES, PATIENCE_SECONDS, KafkaSettings
+from stream_cgzsl.errors import (
+    BusUnavailable,
+    CgzslError,
+    Expired,
+    Fenced,
+    MessageTooLarge,
+    Refused,
+    TopicMissing,
+    UsageError,
+)
+
+_FENCED = (
+    kafka.ProducerFencedError,
+    kafka.InvalidProducerEpochError,
+    kafka.InvalidProducerIdMappingError,
+    kafka.InvalidTxnStateError,
+)
+_TOO_LARGE = (kafka.MessageSizeTooLargeError, kafka.RecordListTooLargeError)
+_EXPIRED = (kafka.OffsetOutOfRangeError, kafka.LogTruncationError)
+_AWAY = (
+    kafka.RetriableError,
+    kafka.BrokerNotAvailableError,
+    kafka.UnknownBrokerIdError,
+    kafka.OutOfOrderSequenceNumberError,  # these two: the broker lost what it knew of us, so we do not know what it has
+    kafka.UnknownProducerIdError,
+)
+_LOGIN = (kafka.SaslAuthenticationFailedError, kafka.UnsupportedSaslMechanismError, kafka.IllegalSaslStateError)
+
+
+class _LastFailure(logging.Filter):
+    """Remembers why the client's last connection failed: it tells its log, but not its caller."""
+
+    error: Exception | None = None
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        for argument in record.args if isinstance(record.args, tuple) else ():
+            if isinstance(argument, Exception) and str(argument):
+                self.error = argument
+        return _CLIENT_LOG.isEnabledFor(record.levelno)
+
+
+_CLIENT_LOG = logging.getLogger("kafka")
+if _CLIENT_LOG.level == logging.NOTSET:
+    _CLIENT_LOG.setLevel(logging.CRITICAL)  # what matters is raised; set another level to hear the client itself
+_connection_log = logging.getLogger("kafka.net.manager")
+_connection_log.setLevel(logging.WARNING)
+_last_failure = _LastFailure()
+_connection_log.addFilter(_last_failure)
+
+
+@contextmanager
+def connecting(settings: KafkaSettings) -> Iterator[None]:
+    """Around the first contact of a client: a failure says why, as far as the client was told."""
+    _last_failure.error = None
+    try:
+        yield
+    except kafka.KafkaTimeoutError as error:
+        raise _unreachable(settings, _last_failure.error) from error
+    except kafka.KafkaError as error:
+        raise translated(error, settings) from error
+
+
+@contextmanager
+def talking(settings: KafkaSettings, topic: str | None = None) -> Iterator[None]:
+    """Around a request of an established client, about `topic` where it is about one."""
+    try:
+        yield
+    except kafka.KafkaError as error:
+        raise translated(error, settings, topic) from error
+
+
+def translated(error: BaseException, settings: KafkaSettings, topic: str | None = None) -> CgzslError:
+    """The error of ours that `error` is."""
+    cause = next((part for part in error.args if isinstance(part, BaseException)), None)
+    if cause is not None and type(error) is kafka.KafkaError:
+        return translated(cause, settings, topic)
+    where = f"{settings.url}: topic {topic!r}" if topic else settings.url
+    if isinstance(error, _FENCED) or "ProducerFenced" in str(error):
+        return fenced(settings)
+    if isinstance(error, kafka.UnknownTopicOrPartitionError):
+        return missing(topic or "?", settings)
+    if isinstance(error, _TOO_LARGE):
+        return MessageTooLarge(
+            f"{where}: a record is over the limit, {MAX_RECORD_BYTES:,} bytes or the topic's max.message.bytes ({error}); "
+            "send less in one record, or raise the topic's limit"
+        )
+    if isinstance(error, _EXPIRED):
+        return Expired(f"{where}: the records asked for are not there ({error})")
+    if isinstance(error, kafka.InvalidTimestampError):
+        return Refused(
+            f"{where}: the broker does not take the record's time ({error}); correct the producer's clock, or raise "
+            "the topic's message.timestamp.after.max.ms and message.timestamp.before.max.ms"
+        )
+    if isinstance(error, _LOGIN):
+        return _unreachable(settings, error)
+    if isinstance(error, kafka.AuthorizationError):
+        return Refused(
+            f"{where}: the cluster does not allow this ({type(error).__name__}: {error}); "
+            "ask its operator to allow this user the topics, group and transactional id it needs"
+        )
+    if isinstance(error, kafka.KafkaConfigurationError):
+        return UsageError(f"{where}: {error}")
+    if isinstance(error, _AWAY):
+        return BusUnavailable(
+            f"{where}: no answer within {PATIENCE_SECONDS:.0f} s ({type(error).__name__}: {error}); "
+            "the broker is down, restarting or overloaded. Try again when it answers"
+        )
+    return Refused(f"{where}: the broker said no ({type(error).__name__}: {error})")
+
+
+def missing(topic: str, settings: KafkaSettings) -> TopicMissing:
+    return TopicMissing(
+        f"{settings.url}: topic {topic!r} is missing, or hidden from this user; create the topics with: "
+        f"stream-cgzsl topics create --bus '{settings.url}'"
+    )
+
+
+def fenced(settings: KafkaSettings) -> Fenced:
+    return Fenced(
+        f"{settings.url}: a newer publisher of the same name has taken over, or this one left its transaction open "
+        "for too long; stop this process, nothing of its open transaction will ever show"
+    )
+
+
+def indefinite(settings: KafkaSettings, name: str) -> BusUnavailable:
+    return BusUnavailable(
+        f"{settings.url}: no answer to the commit of publisher {name!r} within {PATIENCE_SECONDS:.0f} s: what it "
+        "wrote may or may not show; open a new publisher of the same name and read what is there"
+    )
+
+
+def _unreachable(settings: KafkaSettings, reason: Exception | None) -> CgzslError:
+    """The broker did not let us in: away, not speaking our protocol, or not knowing us."""
+    if isinstance(reason, _LOGIN):
+        return Refused(
+            f"{settings.url}: the broker does not let us in ({type(reason).__name__}: {reason}); check the user, the "
+            "password (CGZSL_KAFKA_PASSWORD) and the mechanism (PLAIN, SCRAM-SHA-256 or SCRAM-SHA-512)"
+        )
+    said = f" ({reason})" if reason is not None else ""
+    if settings.security.endswith("SSL"):
+        advice = (
+            "its certificate may not be trusted (give the certificate authority's file with ca=), or it speaks no TLS"
+        )
+    else:
+        advice = "it may want TLS or a password (kafka://user@host:port?security=SASL_SSL)"
+    return BusUnavailable(
+        f"{settings.url}: no Kafka broker answers at {', '.join(settings.hosts)} within {CONNECT_SECONDS:.0f} s{said}. "
+        f"It may not run, the address may be wrong, or {advice}"
+    )

@@ -1,0 +1,174 @@
+"""Reading from Kafka: chosen partitions from chosen offsets, or a topic as one member of a group."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, Protocol
+
+import kafka.errors as errors
+from kafka import KafkaConsumer
+from kafka import TopicPartition as ClientPartition
+from kafka.structs import OffsetAndMetadata
+
+from stream_cgzsl.bus.interface import Reader, Record, Subscription, TopicPartition
+from stream_cgzsl.bus.kafka_errors import connecting, talking, translated
+from stream_cgzsl.bus.kafka_settings import PATIENCE_SECONDS, KafkaSettings
+from stream_cgzsl.errors import BusUnavailable, Expired, TopicMissing
+
+_log = logging.getLogger(__name__)
+_TIMEOUT_MS = int(PATIENCE_SECONDS * 1000)
+
+
+class Partitions(Protocol):
+    """How many partitions a topic has, asked of the cluster. Raises `TopicMissing`, `BusUnavailable` after `patience`."""
+
+    def __call__(self, topic: str, patience: float = PATIENCE_SECONDS) -> int: ...
+
+
+class _Fetching:
+    """Polls a client, and notices what the client keeps to itself: topics that are gone and brokers that are away."""
+
+    def __init__(self, settings: KafkaSettings, client: Any, partitions: Partitions) -> None:
+        self._settings = settings
+        self._client = client
+        self._partitions = partitions
+        self._topics: set[str] = set()
+        self._heard = time.monotonic()
+
+    def expect(self, topics: Iterable[str]) -> None:
+        """From now on these topics are read."""
+        self._topics = set(topics)
+        self._heard = time.monotonic()
+
+    def poll(self, timeout: float, max_records: int) -> list[Record]:
+        with talking(self._settings):
+            batches = self._client.poll(timeout_ms=int(timeout * 1000), max_records=max_records)
+        if batches:
+            self._heard = time.monotonic()
+            return [
+                Record(topic, partition, r.offset, r.timestamp, r.key, r.value, tuple(r.headers))
+                for (topic, partition), records in batches.items()
+                for r in records
+            ]
+        if timeout and time.monotonic() - self._heard > PATIENCE_SECONDS:
+            self._listen(timeout)
+        return []
+
+    def _listen(self, timeout: float) -> None:
+        """After a long silence, asks whether there is anything to hear."""
+        try:
+            for topic in self._topics:
+                self._partitions(topic, timeout)
+        except BusUnavailable:
+            if time.monotonic() - self._heard > 2 * PATIENCE_SECONDS:
+                raise
+        else:
+            self._heard = time.monotonic()
+
+
+class KafkaReader(Reader):
+    def __init__(
+        self,
+        settings: KafkaSettings,
+        partitions: Partitions,
+        first_kept: Callable[[str], dict[int, int]],
+        start: Mapping[TopicPartition, int],
+    ) -> None:
+        self._settings = settings
+        self._first_kept = first_kept
+        for topic, number in start:
+            count = partitions(topic)
+            if number >= count:
+                raise TopicMissing(f"{settings.url}: topic {topic!r} has partitions 0 to {count - 1}, not {number}")
+        with connecting(settings):
+            self._client = KafkaConsumer(**settings.consumer())
+        self._fetching = _Fetching(settings, self._client, partitions)
+        self.assign(start)
+
+    def poll(self, timeout: float, max_records: int = 1000) -> list[Record]:
+        try:
+            return self._fetching.poll(timeout, max_records)
+        except Expired as error:
+            raise self._explained(error) from error
+
+    def _explained(self, error: Expired) -> Expired:
+        """The same error with the numbers: what was wanted, and what there is."""
+        wanted: Any = getattr(error.__cause__, "args", ({},))[0]
+        for tp, offset in wanted.items() if isinstance(wanted, dict) else ():
+            first = self._first_kept(tp.topic)[tp.partition]
+            where = f"{self._settings.url}: {tp.topic}/{tp.partition}: offset {offset} was asked for and"
+            if offset < first:
+                return Expired(
+                    f"{where} the first one kept is {first}; restore the records, or go on without them on purpose"
+                )
+            return Expired(f"{where} the log ends before it; was the topic deleted, or its last records lost?")
+        return error
+
+    def position(self, partition: TopicPartition) -> int:
+        with talking(self._settings, partition.topic):
+            position: int = self._client.position(ClientPartition(*partition), timeout_ms=_TIMEOUT_MS)
+        return position
+
+    def assign(self, start: Mapping[TopicPartition, int]) -> None:
+        self._client.assign([ClientPartition(*tp) for tp in start])
+        for tp, offset in start.items():
+            self._client.seek(ClientPartition(*tp), offset)
+        self._fetching.expect(tp.topic for tp in start)
+
+    def close(self) -> None:
+        self._client.close()
+
+
+class KafkaSubscription(Subscription):
+    """Partitions move between members without stopping those that stay (cooperative-sticky)."""
+
+    def __init__(self, settings: KafkaSettings, partitions: Partitions, topic: str, group: str) -> None:
+        self._settings = settings
+        self._group = group
+        self._topic = topic
+        partitions(topic)
+        with connecting(settings):
+            self._client = KafkaConsumer(**settings.member(group))
+        self._client.subscribe([topic])
+        self._fetching = _Fetching(settings, self._client, partitions)
+        self._fetching.expect([topic])
+        self._held: list[Record] = []
+
+    def poll(self, timeout: float, max_records: int = 1000) -> list[Record]:
+        if self._held:
+            held, self._held = self._held[:max_records], self._held[max_records:]
+            return held
+        return self._fetching.poll(timeout, max_records)
+
+    def commit(self, offsets: Mapping[TopicPartition, int]) -> None:
+        deadline = time.monotonic() + PATIENCE_SECONDS
+        while True:
+            owned = self.assignment()
+            mine = {ClientPartition(*tp): OffsetAndMetadata(offset) for tp, offset in offsets.items() if tp in owned}
+            if not mine:
+                return
+            try:
+                self._client.commit(mine, timeout_ms=_TIMEOUT_MS)
+                return
+            except (errors.RebalanceInProgressError, errors.CommitFailedError) as error:
+                if not _rebalancing(error):
+                    _log.info("group %s: this member was put out and its offsets are not committed", self._group)
+                    return
+                if time.monotonic() > deadline:
+                    raise translated(error, self._settings, self._topic) from error
+                self._held += self._fetching.poll(0.1, 1000)  # a rebalance comes to its end only while we poll
+            except errors.KafkaError as error:
+                raise translated(error, self._settings, self._topic) from error
+
+    def assignment(self) -> frozenset[TopicPartition]:
+        return frozenset(TopicPartition(*tp) for tp in self._client.assignment())
+
+    def close(self) -> None:
+        self._client.close()
+
+
+def _rebalancing(error: errors.KafkaError) -> bool:
+    """Whether the group is only settling, as opposed to having put this member out."""
+    return any(isinstance(part, errors.RebalanceInProgressError) for part in (error, *error.args))

@@ -1,0 +1,265 @@
+"""Writing to Kafka: records one by one, or many that become visible together."""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from typing import Any
+
+import kafka.errors as errors
+from kafka import KafkaProducer
+from kafka import TopicPartition as ClientPartition
+from kafka.structs import OffsetAndMetadata
+
+from stream_cgzsl.bus.interface import Publisher, Receipt, TopicPartition, Writer
+from stream_cgzsl.bus.kafka_errors import connecting, indefinite, talking, translated
+from stream_cgzsl.bus.kafka_reading import Partitions
+from stream_cgzsl.bus.kafka_settings import PATIENCE_SECONDS, KafkaSettings
+from stream_cgzsl.errors import BusUnavailable, CgzslError, Fenced, TopicMissing
+from stream_cgzsl.schemas.message import Message
+
+_UNDERWAY_BYTES = 16 * 1024 * 1024
+_OVERHEAD_BYTES = 100
+_GRACE_SECONDS = 5.0
+_CLOSE_SECONDS = 5.0
+_LOOK_SECONDS = 0.005
+_log = logging.getLogger(__name__)
+
+Ends = Callable[[str], dict[int, int]]
+"""Per partition of a topic, the offset after the last record a reader can see."""
+
+
+class _Outbox:
+    """Messages handed to a client and not yet acknowledged; the client itself would take any number of them.
+
+    `last` has the highest offset acknowledged in each partition since it was cleared.
+    """
+
+    def __init__(self, settings: KafkaSettings, client: Any, partitions: Partitions) -> None:
+        self._settings = settings
+        self._client = client
+        self._look_up = partitions
+        self._counts: dict[str, int] = {}
+        self._underway: deque[tuple[Receipt, Any, str, int]] = deque()
+        self._bytes = 0
+        self.last: dict[ClientPartition, int] = {}
+
+    def send(self, topic: str, message: Message, partition: int | None) -> Receipt:
+        if topic not in self._counts:
+            self._counts[topic] = self._look_up(topic)
+        if partition is not None and not 0 <= partition < self._counts[topic]:
+            self._check(topic, partition)
+        key, value, headers, timestamp_ms = message
+        if value is None and key is None:
+            value = b""  # the client wants one of the two; an empty value means the same
+        try:
+            future = self._client.send(topic, value, key, list(headers), partition, timestamp_ms)
+        except errors.KafkaError as error:
+            raise translated(error, self._settings, topic) from error
+        size = _OVERHEAD_BYTES + (len(value) if value else 0)
+        receipt = Receipt()
+        self._underway.append((receipt, future, topic, size))
+        self._bytes += size
+        if self._bytes > _UNDERWAY_BYTES:
+            self._wait_until(_UNDERWAY_BYTES // 2)
+        return receipt
+
+    def _check(self, topic: str, partition: int) -> None:
+        """The topic may have grown since we asked."""
+        count = self._counts[topic] = self._look_up(topic)
+        if not 0 <= partition < count:
+            raise TopicMissing(
+                f"{self._settings.url}: topic {topic!r} has partitions 0 to {count - 1}, not {partition}"
+            )
+
+    def flush(self) -> None:
+        """Waits for every acknowledgement and raises the first failure."""
+        if not self._underway:
+            return
+        with suppress(errors.KafkaTimeoutError):  # each record's own answer, below, says more
+            self._client.flush(PATIENCE_SECONDS + _GRACE_SECONDS)
+        self._wait_until(0)
+
+    def _wait_until(self, left: int) -> None:
+        """Takes the oldest answers until at most `left` bytes are under way."""
+        failure: CgzslError | None = None
+        while self._underway and self._bytes > left:
+            receipt, future, topic, size = self._underway.popleft()
+            self._bytes -= size
+            try:
+                answer = future.get(PATIENCE_SECONDS + _GRACE_SECONDS)
+                receipt.partition, receipt.offset = answer.partition, answer.offset
+                self.last[answer.topic_partition] = answer.offset
+            except errors.KafkaError as error:
+                if failure is None:
+                    failure = self._failure(error, topic)
+                    failure.__cause__ = error
+        if failure is not None:
+            raise failure
+
+    def _failure(self, error: errors.KafkaError, topic: str) -> CgzslError:
+        """A topic deleted under way looks like a timeout: the client waits for it to come back."""
+        failure = translated(error, self._settings, topic)
+        if isinstance(failure, BusUnavailable):
+            try:
+                self._look_up(topic, _GRACE_SECONDS)
+            except TopicMissing as gone:
+                self._counts.pop(topic, None)
+                return gone
+            except CgzslError:
+                pass  # then the first error says it
+        return failure
+
+    def forget(self) -> None:
+        self._underway.clear()
+        self._bytes = 0
+        self.last.clear()
+
+
+class KafkaWriter(Writer):
+    """The client sends in the background; at most 16 MiB are under way before `send` waits."""
+
+    def __init__(self, settings: KafkaSettings, partitions: Partitions) -> None:
+        with connecting(settings):
+            self._client = KafkaProducer(**settings.producer())
+        self._outbox = _Outbox(settings, self._client, partitions)
+
+    def send(self, topic: str, message: Message, partition: int | None = None) -> Receipt:
+        return self._outbox.send(topic, message, partition)
+
+    def flush(self) -> None:
+        self._outbox.flush()
+
+    def close(self) -> None:
+        """Flushes first, and closes whatever comes of that."""
+        try:
+            self._outbox.flush()
+        finally:
+            _close(self._client)
+
+
+class KafkaPublisher(Publisher):
+    """A transactional producer whose id is the publisher's name. After any failure but an aborted send it is spent."""
+
+    def __init__(self, settings: KafkaSettings, partitions: Partitions, ends: Ends, name: str) -> None:
+        self._settings = settings
+        self._ends = ends
+        self._name = name
+        self._open = False
+        self._spent: CgzslError | None = None
+        with connecting(settings):
+            self._client = KafkaProducer(**settings.publisher(name))
+        self._outbox = _Outbox(settings, self._client, partitions)
+        try:
+            with talking(settings):
+                self._client.init_transactions()
+        except BaseException:
+            _close(self._client)
+            raise
+
+    def begin(self) -> None:
+        if self._spent is not None:
+            raise self._spent
+        if self._open:
+            raise RuntimeError("begin inside a transaction: call commit() or abort() first")
+        try:
+            self._client.begin_transaction()
+        except errors.KafkaError as error:
+            raise self._ended(translated(error, self._settings)) from error
+        self._open = True
+
+    def send(self, topic: str, message: Message, partition: int | None = None) -> Receipt:
+        self._require_open("send")
+        try:
+            return self._outbox.send(topic, message, partition)
+        except (Fenced, BusUnavailable) as error:
+            raise self._ended(error) from error.__cause__
+
+    def flush(self) -> None:
+        self._require_open("flush")
+        try:
+            self._outbox.flush()
+        except (Fenced, BusUnavailable) as error:
+            raise self._ended(error) from error.__cause__
+
+    def commit(self, group: str | None = None, consumed: Mapping[TopicPartition, int] | None = None) -> None:
+        self.flush()
+        if group is not None and consumed:
+            offsets = {ClientPartition(*tp): OffsetAndMetadata(offset) for tp, offset in consumed.items()}
+            self._do(self._client.send_offsets_to_transaction, offsets, group)
+        self._do(self._client.commit_transaction)
+        self._open = False
+        self._wait_until_visible()
+
+    def _wait_until_visible(self) -> None:
+        """The cluster has decided when the commit returns; its partitions learn of it one after the other."""
+        deadline = time.monotonic() + PATIENCE_SECONDS
+        for topic in {tp.topic for tp in self._outbox.last}:
+            last = {tp.partition: offset for tp, offset in self._outbox.last.items() if tp.topic == topic}
+            while any(end <= last.get(partition, -1) for partition, end in self._ends(topic).items()):
+                if time.monotonic() > deadline:
+                    _log.warning("%s: committed, but hidden behind another publisher's open transaction", topic)
+                    break
+                time.sleep(_LOOK_SECONDS)
+        self._outbox.forget()
+
+    def abort(self) -> None:
+        if not self._open:
+            return
+        self._open = False
+        try:
+            self._do(self._client.abort_transaction)
+        except Fenced:
+            pass  # whoever fenced us has aborted it
+        finally:
+            self._outbox.forget()
+
+    def close(self) -> None:
+        try:
+            self.abort()
+        except BusUnavailable:
+            pass  # the broker aborts it when the transaction's time is up, or when a newer publisher comes
+        finally:
+            _close(self._client)
+
+    def _require_open(self, what: str) -> None:
+        if not self._open:
+            raise self._spent or RuntimeError(f"{what} outside a transaction: call begin() first")
+
+    def _ended(self, error: CgzslError) -> CgzslError:
+        self._spent = error
+        self._open = False
+        self._outbox.forget()
+        return error
+
+    def _do(self, call: Callable[..., None], *arguments: Any) -> None:
+        """A transactional call, with the end to waiting that the client does not give it."""
+        outcome: list[BaseException] = []
+
+        def run() -> None:
+            try:
+                call(*arguments)
+            except BaseException as error:
+                outcome.append(error)
+
+        thread = threading.Thread(target=run, name="kafka-transaction", daemon=True)
+        thread.start()
+        thread.join(PATIENCE_SECONDS)
+        if thread.is_alive():
+            raise self._ended(indefinite(self._settings, self._name))
+        for error in outcome:
+            if not isinstance(error, errors.KafkaError):
+                raise error
+            raise self._ended(translated(error, self._settings)) from error
+
+
+def _close(client: Any) -> None:
+    """Closes a producer within a few seconds, also one whose broker is away and whose records nobody will take."""
+    try:
+        client.close(timeout=_CLOSE_SECONDS)
+    except errors.KafkaTimeoutError:
+        client._sender.force_close()  # the client's own close stops at its failed flush

@@ -1,0 +1,189 @@
+"""Writing to the embedded bus: record by record, or all at once and fenced."""
+
+from __future__ import annotations
+
+import sqlite3
+import time
+import zlib
+from collections.abc import Iterable, Mapping
+
+from stream_cgzsl.bus.interface import Publisher, Receipt, TopicPartition, Writer
+from stream_cgzsl.bus.sqlite_file import (
+    OFFSET_BITS,
+    SqliteFile,
+    commit_offsets,
+    missing,
+    pack_headers,
+    translated,
+    writing,
+)
+from stream_cgzsl.errors import Fenced, MessageTooLarge, TopicMissing
+from stream_cgzsl.schemas.message import Message
+
+_MAX_VALUE = 64 * 1024 * 1024
+_BUFFER_BYTES = 4 * 1024 * 1024
+
+
+class _Appender:
+    """Appends to partitions inside an open transaction, keeping their counters until `store`."""
+
+    def __init__(self, db: sqlite3.Connection, url: str) -> None:
+        self._db = db
+        self._url = url
+        self._counters: dict[TopicPartition, list[int]] = {}  # id, next offset, latest ms
+        self._sizes: dict[str, int] = {}
+        self._turn = 0
+
+    def place(self, topic: str, message: Message, partition: int | None) -> TopicPartition:
+        """The partition a message belongs to: the one asked for, the one of its key, or the next in turn."""
+        size = self._sizes.get(topic)
+        if size is None:
+            row = self._db.execute("SELECT partitions FROM topics WHERE name = ?", (topic,)).fetchone()
+            if row is None:
+                raise missing(topic, self._url)
+            size = self._sizes[topic] = row[0]
+        if partition is None:
+            if message.key is not None:
+                partition = zlib.crc32(message.key) % size
+            else:
+                self._turn += 1
+                partition = self._turn % size
+        if not 0 <= partition < size:
+            raise TopicMissing(f"{self._url}: topic {topic!r} has partitions 0 to {size - 1}, not {partition}")
+        if message.value is not None and len(message.value) > _MAX_VALUE:
+            raise MessageTooLarge(
+                f"{self._url}: a record of {len(message.value):,} bytes for {topic!r} is over the limit of {_MAX_VALUE:,}"
+            )
+        return TopicPartition(topic, partition)
+
+    def append(self, batch: Iterable[tuple[TopicPartition, Message, Receipt]], now_ms: int) -> None:
+        rows = []
+        for tp, message, receipt in batch:
+            counter = self._counters.get(tp) or self._load(tp)
+            ms = now_ms if message.timestamp_ms is None else message.timestamp_ms
+            counter[2] = max(counter[2], ms)
+            receipt.partition, receipt.offset = tp.partition, counter[1]
+            place = counter[0] << OFFSET_BITS | counter[1]
+            counter[1] += 1
+            rows.append((place, ms, counter[2], message.key, pack_headers(message.headers), message.value))
+        self._db.executemany("INSERT INTO records VALUES (?, ?, ?, ?, ?, ?)", rows)
+
+    def _load(self, tp: TopicPartition) -> list[int]:
+        query = "SELECT id, next, latest_ms FROM partitions WHERE topic = ? AND number = ?"
+        row = self._db.execute(query, tp).fetchone()
+        if row is None:
+            raise missing(tp.topic, self._url)
+        counter = self._counters[tp] = list(row)
+        return counter
+
+    def store(self) -> None:
+        self._db.executemany(
+            "UPDATE partitions SET next = ?, latest_ms = ? WHERE id = ?",
+            [(following, latest, number) for number, following, latest in self._counters.values()],
+        )
+        self._counters.clear()
+
+    def forget(self) -> None:
+        self._counters.clear()
+
+
+class SqliteWriter(Writer):
+    """Gathers messages and appends them in one transaction at `flush`, or when 4 MiB have come together."""
+
+    def __init__(self, file: SqliteFile) -> None:
+        self._db = file.open()
+        self._url = file.url
+        self._appender = _Appender(self._db, file.url)
+        self._waiting: list[tuple[TopicPartition, Message, Receipt]] = []
+        self._bytes = 0
+
+    def send(self, topic: str, message: Message, partition: int | None = None) -> Receipt:
+        receipt = Receipt()
+        self._waiting.append((self._appender.place(topic, message, partition), message, receipt))
+        self._bytes += len(message.value or b"") + 100
+        if self._bytes >= _BUFFER_BYTES:
+            self.flush()
+        return receipt
+
+    def flush(self) -> None:
+        if not self._waiting:
+            return
+        batch, self._waiting, self._bytes = self._waiting, [], 0
+        try:
+            with writing(self._db, self._url):
+                self._appender.append(batch, _now_ms())
+                self._appender.store()
+        finally:
+            self._appender.forget()
+
+    def close(self) -> None:
+        self.flush()
+        self._db.close()
+
+
+class SqlitePublisher(Publisher):
+    """Holds the file's write lock from `begin` to `commit` or `abort`: other writers wait, readers do not."""
+
+    def __init__(self, file: SqliteFile, name: str) -> None:
+        self._db = file.open()
+        self._url = file.url
+        self._name = name
+        self._appender = _Appender(self._db, file.url)
+        self._waiting: list[tuple[TopicPartition, Message, Receipt]] = []
+        with writing(self._db, self._url) as db:
+            self._epoch = db.execute(
+                "INSERT INTO publishers VALUES (?, 1) ON CONFLICT (name) DO UPDATE SET epoch = epoch + 1 RETURNING epoch",
+                (name,),
+            ).fetchone()[0]
+
+    def begin(self) -> None:
+        try:
+            self._db.execute("BEGIN IMMEDIATE")
+        except sqlite3.Error as error:
+            raise translated(error, self._url) from error
+        epoch = self._db.execute("SELECT epoch FROM publishers WHERE name = ?", (self._name,)).fetchone()[0]
+        if epoch != self._epoch:
+            self.abort()
+            raise Fenced(
+                f"{self._url}: publisher {self._name!r} has been replaced by a newer one (epoch {epoch}, this is "
+                f"{self._epoch}); stop this process, the newer one has taken over"
+            )
+
+    def send(self, topic: str, message: Message, partition: int | None = None) -> Receipt:
+        if not self._db.in_transaction:
+            raise RuntimeError("send outside a transaction: call begin() first")
+        receipt = Receipt()
+        self._waiting.append((self._appender.place(topic, message, partition), message, receipt))
+        return receipt
+
+    def flush(self) -> None:
+        batch, self._waiting = self._waiting, []
+        try:
+            self._appender.append(batch, _now_ms())
+        except sqlite3.Error as error:
+            raise translated(error, self._url) from error
+
+    def commit(self, group: str | None = None, consumed: Mapping[TopicPartition, int] | None = None) -> None:
+        self.flush()
+        try:
+            self._appender.store()
+            if group is not None and consumed:
+                commit_offsets(self._db, group, consumed)
+            self._db.execute("COMMIT")
+        except sqlite3.Error as error:
+            self.abort()
+            raise translated(error, self._url) from error
+
+    def abort(self) -> None:
+        self._waiting.clear()
+        self._appender.forget()
+        if self._db.in_transaction:
+            self._db.execute("ROLLBACK")
+
+    def close(self) -> None:
+        self.abort()
+        self._db.close()
+
+
+def _now_ms() -> int:
+    return time.time_ns() // 1_000_000

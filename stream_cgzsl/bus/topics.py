@@ -1,0 +1,90 @@
+"""A stream's topics by role: their names, how they must be kept, and whether they are."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+
+from stream_cgzsl.bus.interface import Bus, TopicSpec
+from stream_cgzsl.errors import TopicMisconfigured, TopicMissing, UsageError
+from stream_cgzsl.schemas.roles import ROLES
+
+_SMALL_SEGMENTS = {"segment.bytes": str(32 * 1024 * 1024)}  # the active segment of a compacted topic is never compacted
+
+
+@dataclass(frozen=True)
+class Topics:
+    """Names are `<prefix>.<role>`, unless `names` gives a role a name of its own."""
+
+    prefix: str = "cgzsl"
+    names: Mapping[str, str] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        unknown = sorted(set(self.names) - set(ROLES))
+        if unknown:
+            raise UsageError(f"no such topic role: {', '.join(unknown)}; the roles are {', '.join(ROLES)}")
+
+    def __getitem__(self, role: str) -> str:
+        """The topic that plays `role`."""
+        if role not in ROLES:
+            raise KeyError(role)
+        return self.names.get(role, f"{self.prefix}.{role}")
+
+    def specs(self, partitions: int = 1) -> list[TopicSpec]:
+        """Every topic as it should be, with `partitions` partitions where a role may have several."""
+        return [
+            TopicSpec(
+                self[role.name],
+                1 if role.single else partitions,
+                role.cleanup,
+                _SMALL_SEGMENTS if role.cleanup == "compact" else {},
+            )
+            for role in ROLES.values()
+        ]
+
+    def problems(self, bus: Bus, roles: Iterable[str] = tuple(ROLES)) -> list[TopicMissing | TopicMisconfigured]:
+        """What keeps these topics from being used safely; empty when all is well."""
+        there = bus.topics()
+        found: list[TopicMissing | TopicMisconfigured] = []
+        for name in roles:
+            role, topic = ROLES[name], self[name]
+            actual = there.get(topic)
+            if actual is None:
+                found.append(
+                    TopicMissing(
+                        f"{bus.url}: topic {topic!r} ({role.purpose.lower()}) is missing; "
+                        f"create it with: stream-cgzsl topics create --bus {bus.url} --prefix {self.prefix}"
+                    )
+                )
+            elif role.single and actual.partitions != 1:
+                found.append(
+                    TopicMisconfigured(
+                        f"{bus.url}: topic {topic!r} has {actual.partitions} partitions and must have one, because its "
+                        "order is what makes a run repeatable; recreate it with one partition"
+                    )
+                )
+            elif not _kept_well(role.cleanup, actual.cleanup):
+                found.append(
+                    TopicMisconfigured(
+                        f"{bus.url}: topic {topic!r} is kept as {actual.cleanup!r} and must be kept as "
+                        f"{role.cleanup!r}, or records we need will vanish; set {_HOW_TO[role.cleanup]}"
+                    )
+                )
+        return found
+
+    def require(self, bus: Bus, roles: Iterable[str]) -> None:
+        """Raises the first of `problems`."""
+        for problem in self.problems(bus, roles):
+            raise problem
+
+
+def _kept_well(wanted: str, actual: str) -> bool:
+    """A topic that may expire may also be kept for ever; nothing else may differ."""
+    return actual == wanted or (wanted == "expire" and actual == "keep")
+
+
+_HOW_TO = {
+    "keep": "cleanup.policy=delete, retention.ms=-1 and retention.bytes=-1",
+    "expire": "cleanup.policy=delete",
+    "compact": "cleanup.policy=compact",
+}

@@ -1,0 +1,27 @@
+"""`broker start|stop`: a single-node Apache Kafka on this machine, to try things with. Needs Java and Maven."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+_DEFAULT = Path.home() / ".cache" / "stream-cgzsl" / "broker"
+
+
+def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    parser = commands.add_parser("broker", help="start or stop a Kafka broker to try things with", description=__doc__)
+    parser.add_argument("action", choices=("start", "stop"))
+    parser.add_argument("--port", type=int, default=9092, help="(default: 9092)")
+    parser.add_argument("--directory", type=Path, default=_DEFAULT, help=f"its data and log (default: {_DEFAULT})")
+    parser.set_defaults(run=run)
+
+
+def run(arguments: argparse.Namespace) -> None:
+    from stream_cgzsl.bus import broker
+
+    if arguments.action == "start":
+        address = broker.start_detached(arguments.port, arguments.directory)
+        print(f"Kafka is running at {address}: use --bus kafka://{address}; end it with: stream-cgzsl broker stop")
+    else:
+        broker.stop_detached(arguments.directory)
+        print("Kafka is stopped")

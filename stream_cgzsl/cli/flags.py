@@ -1,0 +1,58 @@
+"""Flags made from the settings: one definition gives the flag, its help, the variable and the TOML key."""
+
+from __future__ import annotations
+
+import argparse
+import types
+from pathlib import Path
+from typing import Any, Literal, Union, get_args, get_origin
+
+from pydantic.fields import FieldInfo
+
+from stream_cgzsl.bus.topics import Topics
+from stream_cgzsl.settings import Settings, load, pairs
+
+STREAM = ("bus", "prefix", "topics", "log_level")
+GENESIS = ("attributes", "features", "signed", "shared", "seed")
+LEARNING = ("learner", "options", "device", "threads", "quiet_seconds", "memory_gb", "snapshot_every")
+SERVING = ("top_k", "batch", "max_wait")
+PAGES = ("host", "port")
+
+
+def add(parser: argparse.ArgumentParser, *groups: tuple[str, ...]) -> None:
+    """Adds a flag for every setting named, and `--settings FILE`."""
+    parser.add_argument("--settings", type=Path, metavar="FILE", help="a TOML file with settings")
+    for name in (name for group in groups for name in group):
+        info = Settings.model_fields[name]
+        _add_one(parser, name, info)
+
+
+def _add_one(parser: argparse.ArgumentParser, name: str, info: FieldInfo) -> None:
+    flag = "--" + name.replace("_", "-")
+    kind: Any = info.annotation
+    if get_origin(kind) in (Union, types.UnionType):
+        kind = next(member for member in get_args(kind) if member is not types.NoneType)
+    text = (info.description or "").replace("%", "%%")
+    if info.default not in (None, False, {}):
+        text += f" (default: {info.default})"
+    if kind is bool:
+        parser.add_argument(flag, action=argparse.BooleanOptionalAction, default=None, help=text)
+    elif get_origin(kind) is dict:
+        parser.add_argument(flag, action="append", metavar="NAME=VALUE", help=text)
+    elif get_origin(kind) is Literal:
+        parser.add_argument(flag, choices=get_args(kind), help=text)
+    else:
+        parser.add_argument(flag, metavar=name.upper(), help=text)
+
+
+def settings_from(arguments: argparse.Namespace) -> Settings:
+    """The settings of a command: its flags over the environment over its file. Raises `UsageError`."""
+    flags: dict[str, Any] = {name: getattr(arguments, name, None) for name in Settings.model_fields}
+    for table in ("topics", "options"):
+        if flags[table] is not None:
+            flags[table] = pairs(flags[table])
+    return load(flags, getattr(arguments, "settings", None))
+
+
+def topics_from(settings: Settings) -> Topics:
+    return Topics(settings.prefix, settings.topics)

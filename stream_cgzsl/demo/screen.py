@@ -1,0 +1,91 @@
+"""What a person sees of the story: a table that grows, and a last page in plain words."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from rich import box
+from rich.console import Console, Group
+from rich.live import Live
+from rich.panel import Panel
+from rich.spinner import Spinner
+from rich.table import Table
+
+from stream_cgzsl.demo.story import Ending, Scene
+
+
+class Screen:
+    """An audience with eyes. Use as a context manager."""
+
+    def __init__(self, console: Console) -> None:
+        self._console = console
+        self._scenes: list[Scene] = []
+        self._live = Live(console=console, refresh_per_second=8, transient=True)
+
+    def __enter__(self) -> Screen:
+        self._live.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._live.stop()
+        if self._scenes:
+            self._console.print(self._table())
+
+    def doing(self, text: str) -> None:
+        self._live.update(Group(self._table(), Spinner("dots", text)))
+
+    def saw(self, scene: Scene) -> None:
+        self._scenes.append(scene)
+        self._live.update(self._table())
+
+    def _table(self) -> Table:
+        table = Table(title="A stream that learns", title_justify="left", box=box.SIMPLE_HEAD, pad_edge=False)
+        table.add_column("on the stream", no_wrap=True)
+        table.add_column("generation", no_wrap=True)
+        table.add_column("seen+\nunseen", justify="right")
+        table.add_column("served\nafter", justify="right", no_wrap=True)
+        table.add_column("right:\nlearned", justify="right")
+        table.add_column("described\nonly", justify="right")
+        table.add_column("first\ntwelve", justify="right")
+        for scene in self._scenes:
+            record = scene.record
+            table.add_row(
+                scene.title,
+                f"{record.number} {(record.generation or '')[:7]}",
+                f"{record.seen}+{record.unseen}",
+                f"{scene.seconds:.1f} s",
+                _percent(scene.learned),
+                _percent(scene.described),
+                _percent(scene.first),
+            )
+        return table
+
+
+def _percent(share: float | None) -> str:
+    return "-" if share is None else f"{100 * share:.0f} %"
+
+
+def last_page(ending: Ending, url: str, prefix: str, directory: Path) -> Panel:
+    """What happened, and what to try next."""
+    start, end = ending.scenes[1], ending.scenes[-1]
+    classes = start.record.seen + start.record.unseen
+    where = f"--bus {url} --prefix {prefix}"
+    text = f"""\
+[bold]What you saw[/bold]
+Six classes that never had an example were recognised from their descriptions alone, {_percent(start.described)} of the \
+time among {classes} classes (guessing: {100 / classes:.0f} %).
+[italic]{ending.newcomer.replace("-", " ")}[/italic] was described while the stream was idle; {ending.newcomer_seconds:.1f} \
+seconds later it was being recognised, {_percent(ending.newcomer_right)} of the time.
+[italic]{ending.turned.replace("-", " ")}[/italic] went from described to learned: {_percent(ending.turned_before)} right \
+before its first example, {_percent(ending.turned_after)} after.
+Nothing was forgotten: the first 12 classes were right {_percent(start.first)} of the time when just learned, and \
+{_percent(end.first)} two tasks later, although no example of them was kept.
+{ending.dead} broken record went to dead-letters with its reason. {ending.answers:,} samples were answered.
+
+[bold]What to try next[/bold]
+See its topics:            stream-cgzsl topics show {where}
+Let it go on learning:     stream-cgzsl up {where}
+The same on Kafka:         stream-cgzsl broker start && stream-cgzsl demo --bus kafka://localhost:9092
+Feed your own events:      docs/events.md
+[dim]The workers' logs are in {directory}[/dim]"""
+    return Panel(text, title="stream-cgzsl demo", border_style="green")

@@ -1,0 +1,147 @@
+"""What every learner that keeps class statistics shares: all or nothing, and snapshots."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import torch
+
+from stream_cgzsl.errors import TrainingFailed, UsageError
+from stream_cgzsl.generation import Generation
+from stream_cgzsl.learners.interface import SILENT, Learner, Monitor, Snapshot, Space, empty_vectors
+from stream_cgzsl.learners.shared import Shared, class_vectors, decide_shared
+from stream_cgzsl.learners.statistics import Statistics
+from stream_cgzsl.windows.window import Window
+
+Array = npt.NDArray[Any]
+
+NOTHING = Snapshot({}, {})
+
+
+@dataclass(frozen=True)
+class Lesson:
+    """A window about to be learned. `before` has its descriptions but not its features, `after` has both."""
+
+    window: Window
+    before: Statistics
+    after: Statistics
+
+
+def resolve_device(device: str) -> torch.device:
+    """`auto` takes a GPU where there is one."""
+    if device == "auto":
+        device = "cuda" if torch.cuda.is_available() else "cpu"
+    try:
+        resolved = torch.device(device)
+    except RuntimeError as error:
+        raise UsageError(f"device {device!r} is none; say cpu, cuda or auto") from error
+    if resolved.type == "cuda" and not torch.cuda.is_available():
+        raise UsageError("device 'cuda' was asked for, but there is no usable GPU; say cpu or auto")
+    return resolved
+
+
+class StatisticsLearner(Learner):
+    """Keeps `Statistics` and, beside them, a memory of its own: arrays and JSON-ready values, never an example.
+
+    A subclass makes the next memory from a window (`_train`) and a generation from statistics and memory
+    (`_publish`); both are pure, and what they make is committed only when all of it is done and finite.
+    """
+
+    def __init__(self, space: Space, device: str = "cpu") -> None:
+        self.space = space
+        self.device = resolve_device(device)
+        self._statistics = Statistics.empty(space)
+        self._memory = NOTHING
+
+    @abstractmethod
+    def _train(self, lesson: Lesson, monitor: Monitor) -> Snapshot:
+        """The memory after the lesson; `self._memory` is the one from before. Called also when no class is seen yet."""
+
+    @abstractmethod
+    def _publish(self, number: int, statistics: Statistics, shared: Shared, memory: Snapshot) -> Generation:
+        """Called when at least one class is seen."""
+
+    def fit(self, window: Window, monitor: Monitor = SILENT) -> Generation:
+        monitor.check()
+        before = self._statistics.after_descriptions(window)
+        after = before.after_features(window, self.device, monitor.check)
+        memory = self._train(Lesson(window, before, after), monitor)
+        generation = self._generation(window.number, after, memory)
+        monitor.check()
+        self._statistics, self._memory = after, memory
+        return generation
+
+    def describe(self, window: Window) -> Generation:
+        if window.features:
+            raise UsageError(f"window {window.number} has features: it must be fitted, not only described")
+        statistics = self._statistics.after_descriptions(window)
+        generation = self._generation(window.number, statistics, self._memory)
+        self._statistics = statistics
+        return generation
+
+    def _generation(self, number: int, statistics: Statistics, memory: Snapshot) -> Generation:
+        shared = decide_shared(statistics)
+        if statistics.seen.any():
+            generation = self._publish(number, statistics, shared, memory)
+        else:
+            generation = unlearned(number, statistics, shared)
+        for name in ("vectors", "biases", "centre"):
+            if not np.isfinite(getattr(generation, name)).all():
+                raise TrainingFailed(
+                    f"window {number}: learner {self.name!r} arrived at {name} that are not finite; "
+                    "the window was not learned"
+                )
+        return generation
+
+    def snapshot(self) -> Snapshot:
+        statistics = self._statistics.snapshot()
+        return Snapshot(
+            {
+                **{f"statistics.{name}": array for name, array in statistics.arrays.items()},
+                **{f"memory.{name}": array for name, array in self._memory.arrays.items()},
+            },
+            {
+                "learner": self.name,
+                "space": asdict(self.space),
+                "statistics": dict(statistics.meta),
+                "memory": dict(self._memory.meta),
+            },
+        )
+
+    def restore(self, snapshot: Snapshot) -> None:
+        meta = snapshot.meta
+        if meta.get("learner") != self.name or meta.get("space") != asdict(self.space):
+            raise ValueError(
+                f"the snapshot is of learner {meta.get('learner')!r} in space {meta.get('space')}; "
+                f"this is {self.name!r} in {asdict(self.space)}"
+            )
+        statistics = Snapshot(_under("statistics.", snapshot.arrays), meta["statistics"])
+        self._statistics = Statistics.restore(self.space, statistics)
+        self._memory = Snapshot(_under("memory.", snapshot.arrays), meta["memory"])
+
+
+def unlearned(number: int, statistics: Statistics, shared: Shared) -> Generation:
+    """Before the first feature: in a shared space the class vectors serve as they are, elsewhere nothing can."""
+    classes = len(statistics.class_ids)
+    servable = shared.shared and classes > 0
+    vectors = class_vectors(statistics) if servable else empty_vectors(classes, statistics.space.features)
+    return Generation(
+        number=number,
+        class_ids=statistics.class_ids,
+        seen=statistics.seen,
+        vectors=vectors,
+        biases=np.zeros(classes, np.float32),
+        centre=np.zeros(statistics.space.features, np.float32),
+        transform=statistics.transform,
+        servable=servable,
+        calibration=shared.record(),
+    )
+
+
+def _under(prefix: str, arrays: Mapping[str, Array]) -> dict[str, Array]:
+    return {name.removeprefix(prefix): array for name, array in arrays.items() if name.startswith(prefix)}

@@ -1,0 +1,91 @@
+"""Replay: features that G generates of the classes seen so far stand in for examples that were never kept."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy.typing as npt
+import torch
+from torch import Tensor
+
+from stream_cgzsl.learners.features import ROWS_AT_ONCE, transformed
+from stream_cgzsl.windows.window import Examples
+
+Array = npt.NDArray[Any]
+
+
+@dataclass(frozen=True, eq=False)
+class Rows:
+    """Rows to train on and the index of each row's class."""
+
+    x: Tensor  # [rows, features]
+    y: Tensor  # [rows] int64
+
+    def __len__(self) -> int:
+        return len(self.y)
+
+    def sorted(self) -> Rows:
+        """By class, otherwise in the order they are in."""
+        order = self.y.sort(stable=True).indices
+        return Rows(self.x[order], self.y[order])
+
+
+@dataclass(frozen=True, eq=False)
+class Replay:
+    """What was generated and classified correctly, and how many rows were not."""
+
+    rows: Rows
+    rejected: int
+
+    def record(self) -> dict[str, Any]:
+        """For `Generation.calibration`."""
+        return {"replay_kept": len(self.rows), "replay_rejected": self.rejected}
+
+
+def nothing(features: int, device: torch.device | str = "cpu") -> Replay:
+    return Replay(Rows(torch.zeros(0, features, device=device), torch.zeros(0, dtype=torch.int64, device=device)), 0)
+
+
+def replay(
+    classes: Tensor, rows: int, generate: Callable[[Tensor], Tensor], classify: Callable[[Tensor], Tensor]
+) -> Replay:
+    """`rows` features of each of `classes`, less those that are taken for another class.
+
+    classes: [n] indices; generate: [rows] classes -> [rows, features]; classify: [rows, features] -> [rows] classes
+    """
+    kept: list[Tensor] = []
+    labels: list[Tensor] = []
+    wanted = classes.repeat_interleave(rows)
+    with torch.no_grad():
+        for part in wanted.split(ROWS_AT_ONCE):
+            x = generate(part)
+            right = classify(x) == part
+            kept.append(x[right])
+            labels.append(part[right])
+    y = torch.cat(labels)
+    return Replay(Rows(torch.cat(kept), y), len(wanted) - len(y))
+
+
+def real(
+    examples: Mapping[str, Examples], class_ids: tuple[str, ...], transform: str, most: int, device: torch.device | str
+) -> Rows:
+    """A window's rows as published features of length 1, float32; about `most` of them if there are more.
+
+    Each class then gives the same share, its first rows: a window has them in an order that means nothing.
+    """
+    total = sum(len(given.rows) for given in examples.values())
+    index = {class_id: i for i, class_id in enumerate(class_ids)}
+    x: list[Tensor] = []
+    y: list[Tensor] = []
+    for class_id, given in examples.items():
+        share = -(-len(given.rows) * min(most, total) // total) if total else 0
+        x.append(transformed(given.rows[:share], transform, device).to(torch.float32))
+        y.append(torch.full((share,), index[class_id], device=device))
+    return Rows(torch.cat(x), torch.cat(y))
+
+
+def mixed(fresh: Rows, replayed: Rows) -> Rows:
+    """The window's own rows and the replayed ones, by class."""
+    return Rows(torch.cat((fresh.x, replayed.x)), torch.cat((fresh.y, replayed.y))).sorted()

@@ -1,0 +1,80 @@
+"""Steps 4 and 5: class means and attributes, each centred on the seen classes and at a common scale."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+
+from stream_cgzsl.learners.shared import class_vectors
+from stream_cgzsl.learners.statistics import Statistics
+from stream_cgzsl.learners.whitening import Whitening, whiten
+
+TINY = 1e-6
+"""Below this a scale is no scale: nothing is divided by it."""
+
+
+@dataclass(frozen=True, eq=False)
+class Standard:
+    """Everything D and G work with, float64 on one device. Classes are in order of id, seen ones among them.
+
+    `radius` is how far class means lie from the centre, in units of the within-class spread (rad).
+    `signal` is what a class's own feature scores for it (sb).
+    """
+
+    whitening: Whitening
+    seen: torch.Tensor  # [classes] bool
+    centre: torch.Tensor  # m0 [features]
+    offsets: torch.Tensor  # [seen, features]: means less centre in the published space, at within-class variance 1
+    means: torch.Tensor  # M [seen, features], of mean length 1
+    attributes: torch.Tensor  # a [classes, attributes]
+    prior: torch.Tensor | None  # F [classes, features], of mean length 1; None where spaces are not shared
+    radius: float
+    signal: float
+
+
+def standardise(
+    statistics: Statistics,
+    shared: bool,
+    device: torch.device | str = "cpu",
+    *,
+    symmetric: bool = False,
+    whitened: bool = True,
+) -> Standard:
+    """Steps 3 to 5. At least one class must be seen. `symmetric` and `whitened` say which root, or none."""
+    whitening = whiten(statistics.moments, device, symmetric, whitened)
+    seen = torch.from_numpy(statistics.seen).to(device)
+    means = torch.from_numpy(statistics.means).to(device)
+    centre = means.mean(dim=0) if len(means) > 1 else torch.zeros_like(means[0])
+    offsets = means - centre
+    directions = whitening.into(offsets)
+    scale = float(torch.linalg.vector_norm(directions, dim=1).mean())
+    radius = scale / whitening.variance**0.5
+    energy = float(offsets.square().sum(dim=1).mean()) / whitening.variance
+    length = (whitening.features + energy) ** 0.5 / whitening.gain  # g
+    return Standard(
+        whitening=whitening,
+        seen=seen,
+        centre=centre,
+        offsets=offsets / whitening.variance**0.5,
+        means=directions / max(scale, TINY),
+        attributes=_attributes(torch.from_numpy(statistics.attributes).to(device), seen),
+        prior=_prior(torch.from_numpy(class_vectors(statistics)).to(device), seen, whitening) if shared else None,
+        radius=radius,
+        signal=radius / length,
+    )
+
+
+def _attributes(attributes: torch.Tensor, seen: torch.Tensor) -> torch.Tensor:
+    """Centred on the seen classes, over the root mean square of their lengths."""
+    centred = attributes - attributes[seen].mean(dim=0)
+    least = TINY * float(attributes.square().sum(dim=1).mean().sqrt())
+    return centred / max(float(centred[seen].square().sum(dim=1).mean().sqrt()), least, 1e-30)
+
+
+def _prior(vectors: torch.Tensor, seen: torch.Tensor, whitening: Whitening) -> torch.Tensor:
+    """F: class vectors as if they were class means, over their mean length."""
+    prior = whitening.into(vectors - vectors[seen].mean(dim=0))
+    lengths = torch.linalg.vector_norm(prior, dim=1)
+    length = float(lengths[seen].mean())
+    return prior / max(length if length >= TINY else float(lengths.mean()), TINY)

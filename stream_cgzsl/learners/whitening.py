@@ -1,0 +1,89 @@
+"""Step 3, the standardised space: where features vary alike in every direction inside a class."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+
+from stream_cgzsl.learners.moments import Moments
+
+SHRINKAGE = 0.2
+"""How soon the measured covariance is believed: its weight is a half once there are D / 0.2 rows of D features."""
+
+FLOOR = 1e-12
+"""Least mean variance of a feature: where rows do not vary at all, there is still a unit to measure in."""
+
+
+@dataclass(frozen=True, eq=False)
+class Whitening:
+    """With S the pooled covariance at mean variance 1 and Sigma = (1 - alpha) S + alpha I: a root of Sigma's inverse.
+
+    `root` has root' root = Sigma^-1. Any root gives the same lengths and angles, so the same scores: a Cholesky
+    factor does for learners that work from those alone, the symmetric root for networks, whose coordinates should
+    hardly move between windows.
+    """
+
+    root: torch.Tensor  # [features, features] float64
+    covariance: torch.Tensor  # [features, features] float64: S, whose mean variance is 1
+    alpha: float
+    variance: float  # v0: the mean variance of a feature inside a class
+    spread: float  # sum of S's variances after whitening: sum of sd^2
+
+    @property
+    def features(self) -> int:
+        return len(self.root)
+
+    @property
+    def gain(self) -> float:
+        """r0: what makes a whitened within-class deviation of unit length as long as the features are many."""
+        return float((self.features / max(self.spread, 0.001 * self.features)) ** 0.5)
+
+    def into(self, rows: torch.Tensor) -> torch.Tensor:
+        """[n, features] in the published feature space -> the standardised space."""
+        return rows @ self.root.T
+
+    def out_of(self, directions: torch.Tensor) -> torch.Tensor:
+        """Weights on standardised coordinates -> the same weights on published features."""
+        return directions @ self.root
+
+
+def whiten(
+    moments: Moments, device: torch.device | str = "cpu", symmetric: bool = False, enabled: bool = True
+) -> Whitening:
+    """The whitening of some moments. Not `enabled`: the space is only scaled, for comparison."""
+    features = len(moments.scatter)
+    covariance = torch.from_numpy(moments.scatter).to(device) / max(moments.freedom, 1)
+    mean_variance = max(float(covariance.diagonal().mean()), FLOOR)
+    covariance /= mean_variance
+    alpha = 1 / (1 + SHRINKAGE * moments.rows / features) if enabled else 1.0
+    if not enabled:
+        root = torch.eye(features, dtype=torch.float64, device=device)
+        return Whitening(root, covariance, alpha, mean_variance, float(covariance.diagonal().sum()))
+    sigma = covariance * (1 - alpha)
+    sigma.diagonal().add_(alpha)
+    if symmetric:
+        values, vectors = torch.linalg.eigh(sigma)
+        root = (vectors / values.clamp_min(alpha).sqrt()) @ vectors.T
+    else:
+        root = _inverse(torch.linalg.cholesky(sigma))
+    # trace(Sigma^-1 S), with S = (Sigma - alpha I) / (1 - alpha); alpha is 1 only when there are no rows at all
+    spread = (features - alpha * float(root.square().sum())) / (1 - alpha) if alpha < 1 else 0.0
+    return Whitening(root, covariance, alpha, mean_variance, max(spread, 0.0))
+
+
+def _inverse(lower: torch.Tensor) -> torch.Tensor:
+    """Inverse of a lower triangular matrix by halves: a third of the work of solving for the identity."""
+    size = len(lower)
+    if size <= 256:
+        identity = torch.eye(size, dtype=lower.dtype, device=lower.device)
+        solved: torch.Tensor = torch.linalg.solve_triangular(lower, identity, upper=False)
+        return solved
+    half = size // 2
+    inverse = torch.zeros_like(lower)
+    inverse[:half, :half] = first = _inverse(lower[:half, :half])
+    inverse[half:, half:] = _inverse(lower[half:, half:])
+    inverse[half:, :half] = torch.linalg.solve_triangular(
+        lower[half:, half:], lower[half:, :half] @ -first, upper=False
+    )
+    return inverse

@@ -1,0 +1,117 @@
+"""The function that makes generations: genesis, configuration and windows 1..n in, generation n out.
+
+The learner worker runs it forward, restoring runs it again over the windows since the last snapshot, replay runs it
+over all of them. It knows no bus and no clock.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from stream_cgzsl.errors import TrainingFailed
+from stream_cgzsl.generation import Generation
+from stream_cgzsl.learners import create
+from stream_cgzsl.learners.interface import SILENT, Monitor, Snapshot, Space
+from stream_cgzsl.learners.snapshots import from_bytes, to_bytes
+from stream_cgzsl.schemas import Genesis
+from stream_cgzsl.windows.gather import Gathered
+
+_REMEMBERED_WINDOWS = 2
+"""How many windows back a repeated id is recognised, besides the window itself."""
+
+
+@dataclass(frozen=True)
+class Configuration:
+    """What decides generations besides the data. Its digest stands in every ledger record."""
+
+    learner: str
+    options: Mapping[str, Any]
+    memory_bytes: int
+
+    def document(self) -> dict[str, Any]:
+        return {"learner": self.learner, "options": dict(self.options), "memory_bytes": self.memory_bytes}
+
+    @property
+    def digest(self) -> str:
+        text = json.dumps(self.document(), sort_keys=True, separators=(",", ":"))
+        return hashlib.sha256(text.encode()).hexdigest()
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What a window led to: the generation, as which kind it must be committed, and which classes left."""
+
+    kind: str
+    generation: Generation
+    withdrawn: tuple[str, ...]
+    error: str | None = None
+
+
+class Lineage:
+    """A learner with what surrounds it: the live classes and the ids seen lately."""
+
+    def __init__(self, genesis: Genesis, configuration: Configuration, device: str) -> None:
+        space = Space(genesis.attributes, genesis.features, genesis.signed, genesis.shared, genesis.seed)
+        self._learner = create(configuration.learner, space, configuration.options, device)
+        self._ids: list[frozenset[bytes]] = []
+        self.number = 0
+        self.names: dict[str, str] = {}  # live class -> readable name, or its id
+
+    @property
+    def live(self) -> frozenset[str]:
+        return frozenset(self.names)
+
+    @property
+    def known_ids(self) -> frozenset[bytes]:
+        return frozenset().union(*self._ids)
+
+    def apply(self, kind: str, gathered: Gathered, monitor: Monitor = SILENT) -> Outcome:
+        """Takes window `number` + 1. A window that cannot be trained comes back as `failed`, its classes described.
+
+        Raises `Cancelled`, after which everything is as it was before.
+        """
+        window = gathered.window
+        error: str | None = None
+        if kind == "train":
+            try:
+                generation = self._learner.fit(window, monitor)
+            except (TrainingFailed, MemoryError) as failure:
+                kind, error = "failed", f"{type(failure).__name__}: {failure}"
+        if kind != "train":
+            generation = self._learner.describe(replace(window, features={}))
+        withdrawn = tuple(c for c in window.retired if c in self.names and c not in generation.class_ids)
+        for class_id in window.retired:
+            self.names.pop(class_id, None)
+        for description in window.described:
+            self.names[description.class_id] = description.name or description.class_id
+        self._ids = [*self._ids, gathered.ids][-_REMEMBERED_WINDOWS:]
+        self.number = window.number
+        return Outcome(kind, generation, withdrawn, error)
+
+    def snapshot(self) -> bytes:
+        """Everything, as safetensors: the learner's arrays, the id hashes, and JSON for the rest."""
+        snapshot = self._learner.snapshot()
+        arrays = {f"learner/{name}": array for name, array in snapshot.arrays.items()}
+        for back, ids in enumerate(self._ids):
+            arrays[f"ids/{back}"] = np.frombuffer(b"".join(sorted(ids)), np.uint8)
+        meta = {"learner": snapshot.meta, "names": self.names, "number": self.number, "windows_of_ids": len(self._ids)}
+        return to_bytes(Snapshot(arrays, meta))
+
+    def restore(self, data: bytes) -> None:
+        """Becomes what took the snapshot. Raises `ValueError` when the bytes are not one of this stream's."""
+        snapshot = from_bytes(data)
+        prefix = "learner/"
+        arrays = {n.removeprefix(prefix): a for n, a in snapshot.arrays.items() if n.startswith(prefix)}
+        self._learner.restore(Snapshot(arrays, snapshot.meta["learner"]))
+        self._ids = [
+            frozenset(bytes(row) for row in snapshot.arrays[f"ids/{back}"].reshape(-1, 16))
+            for back in range(snapshot.meta["windows_of_ids"])
+        ]
+        self.names = dict(snapshot.meta["names"])
+        self.number = snapshot.meta["number"]

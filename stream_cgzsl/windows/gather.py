@@ -1,0 +1,272 @@
+"""Reading a cut: the records between two sets of offsets become one window, and what is wrong with them dead letters."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from stream_cgzsl.bus import Bus, Reader, Record, TopicPartition
+from stream_cgzsl.bus.topics import Topics
+from stream_cgzsl.schemas import (
+    KEPT_BYTES,
+    Attribute,
+    DeadLetter,
+    Feature,
+    Genesis,
+    InvalidEvent,
+    Message,
+    Range,
+    Retirement,
+    VectorEvent,
+    decode,
+    encode,
+)
+from stream_cgzsl.windows.kept import KeptSample
+from stream_cgzsl.windows.window import Array, Description, Window
+
+Offsets = dict[int, int]
+Ends = dict[str, Offsets]
+"""Per role, per partition: the first offset that is no longer in the window."""
+
+
+@dataclass
+class Tally:
+    """What became of the records of one partition so far."""
+
+    start: int
+    end: int
+    accepted: int = 0
+    duplicate: int = 0
+    late: int = 0
+    dead: dict[str, int] = field(default_factory=dict)
+
+    def as_range(self) -> Range:
+        return Range(**self.__dict__)
+
+
+@dataclass(frozen=True)
+class Gathered:
+    """A window as read: what to train on, what became of every record, and what proves it.
+
+    `inputs` is the sha256 of the accepted inputs in training order; `ids` are the hashes of the ids accepted here.
+    """
+
+    window: Window
+    ranges: dict[str, dict[int, Range]]
+    dead: list[Message]
+    inputs: str
+    ids: frozenset[bytes]
+
+
+class Gatherer:
+    """Reads cuts of one stream.
+
+    `budget_bytes` bounds the features kept of a window; `poll_records` is how many are asked for at once.
+    """
+
+    def __init__(self, bus: Bus, topics: Topics, genesis: Genesis, budget_bytes: int, poll_records: int = 1000) -> None:
+        self._bus = bus
+        self._topics = topics
+        self._genesis = genesis
+        self._budget_rows = budget_bytes // (4 * genesis.features)
+        self._poll_records = poll_records
+
+    def gather(
+        self,
+        number: int,
+        starts: Ends,
+        ends: Ends,
+        live: frozenset[str],
+        known_ids: frozenset[bytes],
+        alive: Callable[[], None] = lambda: None,
+        late_before: int | None = None,
+    ) -> Gathered:
+        """Window `number`: [starts, ends) of attributes, then of features.
+
+        `live` are the classes known so far, `known_ids` the id hashes that make a record a repeat, `late_before` (ms)
+        the time before which a feature is late. Partitions are read one after the other, so that of two records with
+        one id the lowest (partition, offset) wins. `alive` is called often and may raise to stop. Raises `Expired`.
+        """
+        reading = _Reading(self._genesis, known_ids, late_before)
+        with self._bus.reader({}) as reader:
+            for role in ("attributes", "features"):
+                if role == "features":
+                    expected = sum(end - starts[role].get(p, 0) for p, end in ends[role].items())
+                    reading.begin_features(live, self._budget_rows, expected)
+                for partition, end in sorted(ends[role].items()):
+                    tally = reading.open(role, partition, starts[role].get(partition, 0), end)
+                    if tally.start < end:
+                        self._read(reader, reading, role, tally, partition, alive)
+        return reading.finish(number)
+
+    def _read(
+        self, reader: Reader, reading: _Reading, role: str, tally: Tally, partition: int, alive: Callable[[], None]
+    ) -> None:
+        tp = TopicPartition(self._topics[role], partition)
+        reader.assign({tp: tally.start})
+        take = reading.take_attribute if role == "attributes" else reading.take_feature
+        while reader.position(tp) < tally.end:
+            alive()
+            for record in reader.poll(1.0, self._poll_records):
+                if record.offset < tally.end:
+                    take(record, tally)
+
+
+class _Reading:
+    """The state of one gather."""
+
+    def __init__(self, genesis: Genesis, known_ids: frozenset[bytes], late_before: int | None) -> None:
+        self._genesis = genesis
+        self._known = known_ids
+        self._late_before = late_before
+        self._ids: set[bytes] = set()
+        self._described: dict[str, Description] = {}
+        self._retired: set[str] = set()
+        self._live: set[str] = set()
+        self._kept = KeptSample(1, 0, self._genesis.features)
+        self._tallies: dict[str, dict[int, Tally]] = {"attributes": {}, "features": {}}
+        self._dead: list[Message] = []
+
+    def open(self, role: str, partition: int, start: int, end: int) -> Tally:
+        tally = self._tallies[role][partition] = Tally(start, end)
+        return tally
+
+    def begin_features(self, live: frozenset[str], budget_rows: int, expected: int) -> None:
+        """Attributes are all read: from here on it is known which classes there are."""
+        self._live = (set(live) - self._retired) | set(self._described)
+        self._kept = KeptSample(budget_rows, expected, self._genesis.features)
+
+    def take_attribute(self, record: Record, tally: Tally) -> None:
+        try:
+            event = decode("attributes", record.key, record.value, record.headers)
+            if isinstance(event, Retirement):
+                self._described.pop(event.class_id, None)
+                self._retired.add(event.class_id)
+            else:
+                assert isinstance(event, Attribute)
+                check_attribute(event, self._genesis)
+                if event.id is not None and self._is_repeat(hash_id("attributes", event.id)):
+                    tally.duplicate += 1
+                    return
+                vector = event.vector.astype(np.float32, copy=True)
+                self._described[event.class_id] = Description(event.class_id, vector, event.name)
+            tally.accepted += 1
+        except InvalidEvent as error:
+            self._bury(record, error, tally)
+
+    def take_feature(self, record: Record, tally: Tally) -> None:
+        try:
+            event = decode("features", record.key, record.value, record.headers)
+            assert isinstance(event, Feature)
+            check_feature(event, self._genesis)
+            if event.class_id not in self._live:
+                raise InvalidEvent(
+                    "unknown-class",
+                    f"the class {event.class_id!r} is not described",
+                    "the attributes of a class before its first feature",
+                    "Send its attributes, then redrive this record.",
+                )
+            if event.id is None:
+                digest = hashlib.sha256(np.ascontiguousarray(event.vector, np.float32).data).digest()[:16]
+            else:
+                digest = hash_id("features", event.id)
+                if self._is_repeat(digest):
+                    tally.duplicate += 1
+                    return
+            self._kept.add(event.class_id, digest, event.vector)
+            tally.accepted += 1
+            if self._late_before is not None and record.timestamp_ms < self._late_before:
+                tally.late += 1
+        except InvalidEvent as error:
+            self._bury(record, error, tally)
+
+    def _is_repeat(self, digest: bytes) -> bool:
+        if digest in self._known or digest in self._ids:
+            return True
+        self._ids.add(digest)
+        return False
+
+    def _bury(self, record: Record, error: InvalidEvent, tally: Tally) -> None:
+        tally.dead[error.reason] = tally.dead.get(error.reason, 0) + 1
+        self._dead.append(dead_letter(record, error))
+
+    def finish(self, number: int) -> Gathered:
+        features, hashes = self._kept.finish()
+        described = tuple(self._described[c] for c in sorted(self._described))
+        window = Window(number, described, tuple(sorted(self._retired)), features)
+        ranges = {
+            role: {partition: tally.as_range() for partition, tally in tallies.items()}
+            for role, tallies in self._tallies.items()
+        }
+        return Gathered(window, ranges, self._dead, _inputs_digest(window, hashes), frozenset(self._ids))
+
+
+def check_attribute(event: Attribute, genesis: Genesis) -> None:
+    """Raises `InvalidEvent` for a description that does not fit the stream."""
+    _check_dimension(event.vector, genesis.attributes, "attribute")
+
+
+def check_feature(event: VectorEvent, genesis: Genesis) -> None:
+    """Raises `InvalidEvent` for a feature, holdout or sample that does not fit the stream."""
+    _check_dimension(event.vector, genesis.features, "feature")
+    if not genesis.signed and event.vector.min() < 0:
+        raise InvalidEvent(
+            "negative-feature",
+            f"the smallest number is {event.vector.min():g}",
+            "no negative numbers: the genesis says that features are not signed",
+            "Make the stream anew with --signed if your encoder gives negative numbers.",
+        )
+
+
+def _check_dimension(vector: Array, expected: int, what: str) -> None:
+    if vector.size != expected:
+        raise InvalidEvent(
+            "wrong-dimension",
+            f"the vector has {vector.size} numbers",
+            f"{expected}, the stream's {what} dimension since its genesis",
+            "Send vectors of the encoder this stream was made for, or make another stream.",
+        )
+
+
+def hash_id(role: str, text: str) -> bytes:
+    """The 16 bytes by which a record's id is remembered and ordered."""
+    return hashlib.sha256(f"{role}\0{text}".encode()).digest()[:16]
+
+
+def dead_letter(record: Record, error: InvalidEvent) -> Message:
+    """The record with the reason why it could not be used. Its key and its own headers travel along."""
+    value = record.value or b""
+    letter = DeadLetter(
+        data=value[:KEPT_BYTES],
+        size=len(value),
+        sha256=hashlib.sha256(value).hexdigest(),
+        reason=error.reason,
+        detail=error.at(record.topic, record.partition, record.offset),
+        topic=record.topic,
+        partition=record.partition,
+        offset=record.offset,
+    )
+    message = encode(letter)
+    original = tuple((f"original_{name}", value) for name, value in record.headers)
+    return message._replace(key=record.key, headers=message.headers + original)
+
+
+def _inputs_digest(window: Window, hashes: Mapping[str, list[bytes]]) -> str:
+    digest = hashlib.sha256()
+    for class_id in window.retired:
+        digest.update(b"retired\0" + class_id.encode() + b"\0")
+    for description in window.described:
+        digest.update(f"described\0{description.class_id}\0{description.name or ''}\0".encode())
+        digest.update(_bytes(description.vector))
+    for class_id, examples in window.features.items():
+        digest.update(f"features\0{class_id}\0{examples.count}\0".encode())
+        digest.update(b"".join(hashes[class_id]))
+        digest.update(_bytes(examples.rows))
+    return digest.hexdigest()
+
+
+def _bytes(array: Array) -> memoryview:
+    return np.ascontiguousarray(array, "<f4").data

@@ -1,0 +1,108 @@
+"""The features a window keeps: bounded memory, and the same ones whatever the order they came in."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from stream_cgzsl.windows.window import Examples
+
+Array = npt.NDArray[Any]
+
+
+class KeptSample:
+    """Per class the exact count, and the k features with the smallest hashes.
+
+    k is the largest number for which all classes together keep at most `budget_rows`; while they have fewer, everything
+    is kept. Counts only grow, so k only falls: a feature once rejected could never have been in the final sample.
+    """
+
+    def __init__(self, budget_rows: int, expected_rows: int, features: int) -> None:
+        self._budget = max(1, budget_rows)
+        slack = max(16, self._budget // 8)  # room between two trims, so that trimming stays rare
+        self._rows = np.empty(
+            (min(expected_rows, self._budget + slack), features), np.float32
+        )  # untouched pages are free
+        self._free = list(range(len(self._rows) - 1, -1, -1))
+        self._counts: dict[str, int] = {}
+        self._kept: dict[str, list[tuple[bytes, int]]] = {}  # class -> (hash, slot)
+        self._ceiling: dict[str, bytes] = {}  # class -> no hash above this one can be in the final sample
+
+    def add(self, class_id: str, digest: bytes, row: Array) -> None:
+        self._counts[class_id] = self._counts.get(class_id, 0) + 1
+        ceiling = self._ceiling.get(class_id)
+        if ceiling is not None and digest > ceiling:
+            return
+        if not self._free:
+            self._trim()
+        if not self._free:
+            self._grow()
+        slot = self._free.pop()
+        self._rows[slot] = row
+        self._kept.setdefault(class_id, []).append((digest, slot))
+
+    def _grow(self) -> None:
+        """More classes than the budget has rows: each still keeps one."""
+        old = len(self._rows)
+        self._rows = np.concatenate([self._rows, np.empty_like(self._rows)])
+        self._free.extend(range(len(self._rows) - 1, old - 1, -1))
+
+    def _trim(self) -> None:
+        """Brings every class down to the k of the counts so far."""
+        limit = share(self._counts.values(), self._budget)
+        for class_id, kept in self._kept.items():
+            if len(kept) > limit:
+                kept.sort()
+                self._free.extend(slot for _, slot in kept[limit:])
+                del kept[limit:]
+                self._ceiling[class_id] = kept[-1][0]
+
+    def finish(self) -> tuple[dict[str, Examples], dict[str, list[bytes]]]:
+        """The kept features by class (sorted by id), each class's rows ordered by hash, and those hashes.
+
+        The rows are moved into that order where they stand; nothing is copied, and nothing can be added any more.
+        """
+        if sum(self._counts.values()) > self._budget:
+            self._trim()
+        order: list[int] = []
+        spans: dict[str, tuple[int, int]] = {}
+        hashes: dict[str, list[bytes]] = {}
+        for class_id in sorted(self._kept):
+            kept = sorted(self._kept[class_id], key=lambda pair: pair[0])
+            spans[class_id] = (len(order), len(order) + len(kept))
+            order.extend(slot for _, slot in kept)
+            hashes[class_id] = [digest for digest, _ in kept]
+        _permute(self._rows, order)
+        self._rows.flags.writeable = False
+        examples = {c: Examples(self._counts[c], self._rows[a:b]) for c, (a, b) in spans.items()}
+        return examples, hashes
+
+
+def share(counts: Any, budget: int) -> int:
+    """The largest k with sum(min(count, k)) <= budget, but at least 1."""
+    left, remaining = budget, len(counts)
+    for count in sorted(counts):
+        if count * remaining > left:
+            return max(1, left // remaining)
+        left -= count
+        remaining -= 1
+    return budget
+
+
+def _permute(rows: Array, order: list[int]) -> None:
+    """Moves row order[i] to place i, for all i, by swapping."""
+    place = {slot: slot for slot in order}  # item -> where it stands now
+    item = {slot: slot for slot in order}  # where -> item that stands there
+    for target, wanted in enumerate(order):
+        at = place[wanted]
+        if at == target:
+            continue
+        rows[[target, at]] = rows[[at, target]]
+        displaced = item.get(target)
+        if displaced is not None:
+            place[displaced], item[at] = at, displaced
+        else:
+            item.pop(at, None)
+        place[wanted], item[target] = target, wanted

@@ -1,0 +1,207 @@
+"""The scorer: follows the generations and answers samples, in batches. It keeps nothing.
+
+At least once: answers are written and acknowledged before the samples count as read. A sample that is answered twice
+after a crash gets the same request id both times.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from contextlib import closing
+
+import numpy as np
+
+from stream_cgzsl.bus import Bus, Record, TopicPartition, Writer, connect
+from stream_cgzsl.bus.topics import Topics
+from stream_cgzsl.errors import BusUnavailable, CgzslError
+from stream_cgzsl.following import Follower
+from stream_cgzsl.generation import Generation
+from stream_cgzsl.metrics import ScorerMetrics
+from stream_cgzsl.schemas import (
+    Candidate,
+    Genesis,
+    InvalidEvent,
+    Message,
+    Prediction,
+    Sample,
+    decode,
+    encode,
+    foreign_headers,
+)
+from stream_cgzsl.settings import Settings
+from stream_cgzsl.windows.gather import check_feature, dead_letter
+
+log = logging.getLogger("scorer")
+
+_ROLES = ("windows", "projections", "samples", "predictions", "dead-letters")
+_POLL_SECONDS = 0.2
+_RETRY_SECONDS = 3.0
+
+
+class ScorerWorker:
+    """One scorer of a stream, until `stop` is set. Several share the work as members of one group."""
+
+    def __init__(
+        self, bus: Bus, topics: Topics, settings: Settings, metrics: ScorerMetrics, stop: threading.Event
+    ) -> None:
+        self._bus = bus
+        self._topics = topics
+        self._settings = settings
+        self._metrics = metrics
+        self._stop = stop
+        self._changed = threading.Condition()
+        self._follower: Follower | None = None
+        self._failure: CgzslError | None = None
+        self._assigned = False
+
+    def why_not_ready(self) -> str | None:
+        if self._generation() is None:
+            return "no generation loaded yet"
+        return None if self._assigned else "no partition of the samples assigned"
+
+    def run(self) -> None:
+        """Answers until `stop`. A bus that is away is waited for; every other error ends the worker."""
+        self._topics.require(self._bus, _ROLES)
+        following = threading.Thread(target=self._follow, name="follow", daemon=True)
+        following.start()
+        while not self._stop.is_set() and self._failure is None:
+            try:
+                self._answer()
+            except BusUnavailable as error:
+                self._metrics.bus_errors.inc()
+                log.warning("%s; trying again in %g s", error, _RETRY_SECONDS)
+                self._stop.wait(_RETRY_SECONDS)
+        self._stop.set()
+        following.join(timeout=5.0)
+        if self._failure is not None:
+            raise self._failure
+
+    # ---- generations, in a thread and on a connection of their own
+
+    def _follow(self) -> None:
+        while not self._stop.is_set():
+            try:
+                with connect(self._settings.bus) as bus, closing(Follower(bus, self._topics)) as follower:
+                    self._follower = follower
+                    self._swapped(0.0)
+                    while not self._stop.is_set():
+                        started = time.perf_counter()
+                        if follower.refresh(0.5):
+                            self._swapped(time.perf_counter() - started)
+            except BusUnavailable as error:
+                log.warning("%s; trying again in %g s", error, _RETRY_SECONDS)
+                self._stop.wait(_RETRY_SECONDS)
+            except CgzslError as error:
+                self._failure = error
+                return
+
+    def _swapped(self, seconds: float) -> None:
+        generation = self._generation()
+        if generation is not None:
+            self._metrics.load_seconds.observe(seconds)
+            self._metrics.generation.set(generation.number)
+            seen = int(generation.seen.sum())
+            self._metrics.classes.labels("seen").set(seen)
+            self._metrics.classes.labels("unseen").set(len(generation.class_ids) - seen)
+            log.info("serving generation %d, %d classes", generation.number, len(generation.class_ids))
+        with self._changed:
+            self._changed.notify_all()
+
+    def _generation(self) -> Generation | None:
+        return None if self._follower is None else self._follower.generation
+
+    # ---- samples
+
+    def _answer(self) -> None:
+        group = f"{self._topics.prefix}.scorer"
+        with self._bus.subscribe(self._topics["samples"], group) as samples, self._bus.writer() as writer:
+            while not self._stop.is_set() and self._failure is None:
+                records = samples.poll(_POLL_SECONDS, self._settings.batch)
+                self._assigned = bool(samples.assignment())
+                if not records or not self._wait_for_model():
+                    continue
+                started = time.perf_counter()
+                self._write_answers(writer, records)
+                samples.commit({TopicPartition(r.topic, r.partition): r.offset + 1 for r in records})
+                self._metrics.batch_seconds.observe(time.perf_counter() - started)
+
+    def _wait_for_model(self) -> bool:
+        """Waits for the first generation, up to `max_wait`; False when the worker must stop before that."""
+        deadline = time.monotonic() + self._settings.max_wait
+        with self._changed:
+            while self._generation() is None and not self._stop.is_set() and self._failure is None:
+                left = deadline - time.monotonic()
+                if left <= 0:
+                    break
+                self._changed.wait(min(left, 0.5))
+        return not self._stop.is_set() and self._failure is None
+
+    def _write_answers(self, writer: Writer, records: list[Record]) -> None:
+        genesis = None if self._follower is None else self._follower.genesis
+        predictions, dead = answer(records, self._generation(), genesis, self._settings.top_k)
+        for record, prediction in zip(records, predictions, strict=True):
+            message = encode(prediction)
+            writer.send(
+                self._topics["predictions"], message._replace(headers=message.headers + foreign_headers(record.headers))
+            )
+        for letter in dead:
+            writer.send(self._topics["dead-letters"], letter)
+        writer.flush()
+        for status in ("ok", "no-model", "invalid"):
+            self._metrics.predictions.labels(status).inc(sum(p.status == status for p in predictions))
+
+
+def answer(
+    records: list[Record], generation: Generation | None, genesis: Genesis | None, k: int
+) -> tuple[list[Prediction], list[Message]]:
+    """One prediction a record, in their order, all by one generation; and dead letters for those that are no samples."""
+    predictions: list[Prediction | None] = [None] * len(records)
+    samples: list[tuple[int, Sample]] = []
+    dead: list[Message] = []
+    for place, record in enumerate(records):
+        try:
+            event = decode("samples", record.key, record.value, record.headers)
+            assert isinstance(event, Sample)
+            if genesis is not None:
+                check_feature(event, genesis)
+            samples.append((place, event))
+        except InvalidEvent as error:
+            dead.append(dead_letter(record, error))
+            text = error.at(record.topic, record.partition, record.offset)
+            predictions[place] = Prediction(request_id=_request_id(record), status="invalid", error=text)
+    if samples and (generation is None or not generation.servable or not generation.class_ids):
+        number = None if generation is None else generation.number
+        for place, sample in samples:
+            predictions[place] = Prediction(request_id=sample.request_id, status="no-model", generation=number)
+    elif samples and generation is not None:
+        ranking = generation.classify(np.stack([sample.vector for _, sample in samples]), k)
+        rows = zip(samples, ranking.indices.tolist(), ranking.scores.tolist(), strict=True)
+        for (place, sample), indices, scores in rows:
+            predictions[place] = _prediction(sample, generation, indices, scores)
+    return [p for p in predictions if p is not None], dead
+
+
+def _prediction(sample: Sample, generation: Generation, indices: list[int], scores: list[float]) -> Prediction:
+    top = tuple(
+        Candidate(class_id=generation.class_ids[index], score=score, seen=bool(generation.seen[index]))
+        for index, score in zip(indices, scores, strict=True)
+    )
+    return Prediction(
+        request_id=sample.request_id,
+        status="ok",
+        class_id=top[0].class_id,
+        score=top[0].score,
+        top=top,
+        generation=generation.number,
+    )
+
+
+def _request_id(record: Record) -> str:
+    """The sample's own id where its key is readable, else its place."""
+    try:
+        text = (record.key or b"").decode()
+    except UnicodeDecodeError:
+        text = ""
+    return text if 0 < len(text) <= 256 and text.isprintable() else f"{record.topic}/{record.partition}@{record.offset}"

@@ -1,0 +1,56 @@
+"""Worker processes as children: started with the same settings, ended together."""
+
+from __future__ import annotations
+
+import logging
+import os
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Sequence
+from typing import IO, Any
+
+from stream_cgzsl.settings import Settings, to_environ
+
+log = logging.getLogger("up")
+
+_PATIENCE_SECONDS = 20.0
+
+
+def start(command: str, settings: Settings, output: IO[Any] | None = None) -> subprocess.Popen[bytes]:
+    """A `learn` or `score` process with these settings. Its own session: a Ctrl-C reaches us, and we tell it."""
+    arguments = [sys.executable, "-m", "stream_cgzsl", command]
+    environ = {name: value for name, value in os.environ.items() if not name.startswith("CGZSL_")} | to_environ(
+        settings
+    )
+    return subprocess.Popen(arguments, env=environ, stderr=output, stdout=output, start_new_session=True)
+
+
+def end(processes: Sequence[subprocess.Popen[bytes]]) -> None:
+    """SIGTERM to all; SIGKILL to those that take too long."""
+    for process in processes:
+        process.terminate()
+    deadline = time.monotonic() + _PATIENCE_SECONDS
+    for process in processes:
+        try:
+            process.wait(max(0.1, deadline - time.monotonic()))
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
+
+
+def run_together(settings: Settings, stop: threading.Event) -> int:
+    """Learner and scorer until `stop`, or until one of them ends by itself: then the other is ended too."""
+    processes = {command: start(command, settings) for command in ("learn", "score")}
+    code = 0
+    try:
+        while not stop.wait(0.5):
+            for command, process in processes.items():
+                if process.poll() is not None:
+                    code = process.returncode or 1
+                    log.error("%s ended with exit code %d; ending the rest", command, process.returncode)
+                    return code
+    finally:
+        end(list(processes.values()))
+    return code
