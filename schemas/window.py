@@ -23,10 +23,14 @@ class Genesis(Part):
 
 
 class Range(Part):
-    """The records [start, end) of one partition, and what became of them."""
+    """The records [start, end) of one partition, and what became of them.
+
+    `lost` counts offsets right before `start` that had expired unread and were given up on purpose.
+    """
 
     start: Count
     end: Count
+    lost: Count = 0
     accepted: Count = 0
     duplicate: Count = 0
     late: Count = 0
@@ -56,7 +60,8 @@ class LedgerRecord(Event):
     """One window: what went in, what came out, and where the result stands.
 
     `ranges` is per role (attributes, features, control), per partition. `inputs` is the sha256 of the accepted
-    inputs in training order. `configuration` stands here when it changed; its digest always does.
+    inputs in training order. `configuration` stands here when it changed; its digest always does. `to` is the
+    generation a rollback went back to, `until_ms` the event time an event-time window reaches to.
     """
 
     TYPE: ClassVar[str] = "cgzsl.window"
@@ -80,3 +85,5 @@ class LedgerRecord(Event):
     projections: Published | None = None
     state: Published | None = None
     error: Text | None = None
+    to: Count | None = None
+    until_ms: Count | None = None

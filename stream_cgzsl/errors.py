@@ -67,3 +67,9 @@ class Cancelled(CgzslError):
 
 class TrainingFailed(CgzslError):
     """A window could not be trained: its numbers, or what training made of them, are not finite. Nothing of it was kept."""
+
+
+class TooManyDeadLetters(CgzslError):
+    """More records of one window are unusable than the operator allows. Nothing of the window was committed."""
+
+    exit_code = 9

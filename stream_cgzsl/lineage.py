@@ -21,6 +21,7 @@ from stream_cgzsl.learners.interface import SILENT, Monitor, Snapshot, Space
 from stream_cgzsl.learners.snapshots import from_bytes, to_bytes
 from stream_cgzsl.schemas import Genesis
 from stream_cgzsl.windows.gather import Gathered
+from stream_cgzsl.windows.window import Window
 
 _REMEMBERED_WINDOWS = 2
 """How many windows back a repeated id is recognised, besides the window itself."""
@@ -93,6 +94,11 @@ class Lineage:
         self._ids = [*self._ids, gathered.ids][-_REMEMBERED_WINDOWS:]
         self.number = window.number
         return Outcome(kind, generation, withdrawn, error)
+
+    def roll(self, number: int) -> Outcome:
+        """This lineage, an earlier one, becomes window `number` as it is: what a rollback does."""
+        self.number = number
+        return Outcome("rollback", self._learner.describe(Window(number)), ())
 
     def snapshot(self) -> bytes:
         """Everything, as safetensors: the learner's arrays, the id hashes, and JSON for the rest."""

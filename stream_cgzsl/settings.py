@@ -39,6 +39,18 @@ class Settings(BaseModel):
     device: str = Field("auto", description="cpu, cuda, or auto")
     threads: PositiveInt = Field(1, description="torch threads; part of the environment that decides the last bits")
     quiet_seconds: PositiveFloat = Field(2.0, description="a new class is served after this long without another one")
+    count: PositiveInt | None = Field(None, description="close a window when this many features wait")
+    max_age: PositiveFloat | None = Field(
+        None, description="close a window this many seconds after its first feature came"
+    )
+    event_time: PositiveFloat | None = Field(
+        None, description="close windows of this many seconds of the records' own time"
+    )
+    event_delay: float = Field(0.0, ge=0, description="seconds of that time to wait for late records")
+    event_idle: PositiveFloat = Field(10.0, description="a partition without news for this long is not waited for")
+    dead_letter_limit: NonNegativeInt | None = Field(
+        None, description="stop, with exit code 9, before a window with more"
+    )
     memory_gb: PositiveFloat = Field(2.0, description="features kept of one window")
     snapshot_every: PositiveInt = Field(1, description="write the learner's state at every k-th window")
 

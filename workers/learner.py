@@ -11,13 +11,14 @@ import logging
 import threading
 import time
 from contextlib import closing
+from dataclasses import replace
 from itertools import pairwise
 
 from stream_cgzsl import __version__
 from stream_cgzsl.bus import Bus, Publisher
 from stream_cgzsl.bus.topics import Topics
 from stream_cgzsl.environment import choose_device, environment
-from stream_cgzsl.errors import BusUnavailable, Cancelled
+from stream_cgzsl.errors import BusUnavailable, Cancelled, TooManyDeadLetters
 from stream_cgzsl.learners.interface import Monitor, Progress
 from stream_cgzsl.lineage import Configuration, Lineage
 from stream_cgzsl.metrics import LearnerMetrics
@@ -25,9 +26,18 @@ from stream_cgzsl.schemas import LedgerRecord, Range
 from stream_cgzsl.settings import Settings
 from stream_cgzsl.windows import ledger
 from stream_cgzsl.windows.commit import Commit, publish
-from stream_cgzsl.windows.cuts import Cut, Describe, Markers, Stream
-from stream_cgzsl.windows.gather import Gatherer
-from stream_cgzsl.windows.restore import configuration_at, ends_of, genesis_of, reconfigured, restore
+from stream_cgzsl.windows.cuts import Cut
+from stream_cgzsl.windows.expired import Gap
+from stream_cgzsl.windows.gather import Gathered, Gatherer
+from stream_cgzsl.windows.planner import Planner, Policies
+from stream_cgzsl.windows.restore import (
+    Restorer,
+    configuration_at,
+    ends_of,
+    genesis_of,
+    late_before_of,
+    reconfigured,
+)
 
 log = logging.getLogger("learner")
 
@@ -37,16 +47,29 @@ _RETRY_SECONDS = 3.0
 
 
 class LearnerWorker:
-    """One stream's learner, until `stop` is set."""
+    """One stream's learner, until `stop` is set.
+
+    `rebuild` trains all windows of the ledger again instead of taking its snapshot; `accept_loss` goes on where
+    records expired before they were learned.
+    """
 
     def __init__(
-        self, bus: Bus, topics: Topics, settings: Settings, metrics: LearnerMetrics, stop: threading.Event
+        self,
+        bus: Bus,
+        topics: Topics,
+        settings: Settings,
+        metrics: LearnerMetrics,
+        stop: threading.Event,
+        rebuild: bool = False,
+        accept_loss: bool = False,
     ) -> None:
         self._bus = bus
         self._topics = topics
         self._settings = settings
         self._metrics = metrics
         self._stop = stop
+        self._rebuild = rebuild
+        self._accept_loss = accept_loss
         self._device = choose_device(settings.device)
         self._configuration = Configuration(settings.learner, settings.options, int(settings.memory_gb * 1e9))
         self._ready = False
@@ -62,7 +85,7 @@ class LearnerWorker:
                 with self._bus.publisher(f"{self._topics.prefix}.learner") as publisher:
                     self._learn(publisher)
             except Cancelled:
-                log.info("stopped in mid-training; the window will be trained again from its offsets")
+                log.info("stopped in mid-window; it will be read and trained again from its offsets")
             except BusUnavailable as error:
                 self._ready = False
                 self._metrics.bus_errors.inc()
@@ -75,48 +98,53 @@ class LearnerWorker:
         if not records:
             records = [publish(publisher, self._topics, Commit(self._genesis()))]
             log.info("new stream %r: %s", self._topics.prefix, records[0].genesis)
-        last, genesis = records[-1], genesis_of(records)
-        lineage = restore(self._bus, self._topics, records, self._device, self._alive)
-        changed = configuration_at(records, last.number) != self._configuration
-        if changed:
-            lineage = reconfigured(lineage, genesis, self._configuration, self._device)
-        gatherer = Gatherer(self._bus, self._topics, genesis, self._configuration.memory_bytes)
-        stream = Stream(self._bus, self._topics, time.monotonic)
-        describe = Describe(self._settings.quiet_seconds)
-        control = last.ranges["control"][0].end
-        log.info("restored at window %d; %d classes; waiting for events", last.number, len(lineage.live))
-        self._ready = True
-        with closing(Markers(self._bus, self._topics, control)) as markers:
-            while not self._stop.is_set():
-                stream.starts = ends_of(last)
-                cut = markers.look(stream) or describe.look(stream)  # 1 plan
-                if cut is None:
-                    markers.wait(_LOOK_SECONDS)
-                    continue
-                if cut.control is None:
-                    dead, span = markers.take_dead()
-                    cut = Cut(cut.kind, cut.reason, cut.ends, dead, span)
-                last = self._window(publisher, lineage, gatherer, last, cut, changed)
-                changed = False
-
-    def _window(
-        self, publisher: Publisher, lineage: Lineage, gatherer: Gatherer, last: LedgerRecord, cut: Cut, changed: bool
-    ) -> LedgerRecord:
-        number = last.number + 1
-        clock = [time.perf_counter()]
-        gathered = gatherer.gather(  # 2 read
-            number, ends_of(last), cut.ends, lineage.live, lineage.known_ids, self._alive
+        restorer = Restorer(self._bus, self._topics, records, self._device, self._alive, self._rebuild)
+        lineage = restorer.at(records[-1].number)
+        if self._rebuild:
+            ends, control = ends_of(records[-1]), records[-1].ranges["control"][0].end
+            same = Cut("describe", "rebuild", ends, control=Range(start=control, end=control))
+            lineage = self._window(publisher, restorer, lineage, same)
+            self._rebuild = False
+        if configuration_at(records, len(records) - 1) != self._configuration:
+            lineage = reconfigured(lineage, genesis_of(records), self._configuration, self._device)
+        policies = self._policies()
+        planner = Planner(
+            self._bus, self._topics, policies, records[-1], late_before_of(records, len(records)), time.monotonic
         )
+        log.info("at window %d with %d classes; waiting for events", records[-1].number, len(lineage.live))
+        self._ready = True
+        with closing(planner):
+            while not self._stop.is_set():
+                cut = planner.look(records[-1])  # 1 plan
+                if cut is None:
+                    for role in ("attributes", "features"):
+                        self._metrics.backlog.labels(role).set(planner.backlog(role))
+                    planner.wait(_LOOK_SECONDS)
+                    continue
+                lineage = self._window(publisher, restorer, lineage, cut)
+
+    def _window(self, publisher: Publisher, restorer: Restorer, lineage: Lineage, cut: Cut) -> Lineage:
+        """One window, to its commit. The lineage after it is another one only after a rollback."""
+        records = restorer.records
+        number = len(records)
+        changed = configuration_at(records, number - 1) != self._configuration
+        clock = [time.perf_counter()]
+        gathered = self._read(records, lineage, cut)  # 2 read
         clock.append(time.perf_counter())
-        outcome = lineage.apply(cut.kind, gathered, _Watch(self._stop, self._metrics))  # 3 train
+        if cut.to is None:  # 3 train
+            outcome = lineage.apply(cut.kind, gathered, _Watch(self._stop, self._metrics))
+        else:
+            before, lineage = lineage.live, restorer.at(cut.to)
+            outcome = replace(lineage.roll(number), withdrawn=tuple(before - lineage.live))
         clock.append(time.perf_counter())
         generation = outcome.generation
-        state = lineage.snapshot() if number % self._settings.snapshot_every == 0 or changed else None
+        whole = changed or self._rebuild or cut.to is not None or number % self._settings.snapshot_every == 0
+        state = lineage.snapshot() if whole else None
         record = LedgerRecord(
             number=number,
             kind=outcome.kind,
             reason=cut.reason,
-            ranges={**gathered.ranges, "control": {0: cut.control or Range(start=0, end=0)}},
+            ranges={**gathered.ranges, "control": {0: cut.control}},
             holdout=cut.ends["holdout"],
             inputs=gathered.inputs,
             configuration=self._configuration.document() if changed else None,
@@ -126,14 +154,45 @@ class LearnerWorker:
             seen=int(generation.seen.sum()),
             unseen=int((~generation.seen).sum()),
             error=outcome.error,
+            to=cut.to,
+            until_ms=cut.until_ms,
         )
         dead = [*cut.dead, *gathered.dead]
+        self._check_dead(len(dead), number)
         record = publish(  # 4 commit
             publisher, self._topics, Commit(record, generation, lineage.names, outcome.withdrawn, state, dead)
         )
         clock.append(time.perf_counter())
+        records.append(record)
         self._report(record, len(dead), clock, len(state or b""))
-        return record
+        return lineage
+
+    def _read(self, records: list[LedgerRecord], lineage: Lineage, cut: Cut) -> Gathered:
+        number, starts = len(records), ends_of(records[-1])
+        gap = Gap.find(self._bus, self._topics, starts)
+        if not self._accept_loss:
+            gap.refuse(self._topics, starts)
+        starts = gap.after(starts)
+        ends = {
+            role: {p: max(end, starts[role].get(p, 0)) for p, end in spans.items()} for role, spans in cut.ends.items()
+        }
+        gatherer = Gatherer(self._bus, self._topics, genesis_of(records), self._configuration.memory_bytes)
+        gathered = gatherer.gather(
+            number, starts, ends, lineage.live, lineage.known_ids, self._alive, late_before_of(records, number)
+        )
+        return replace(gathered, ranges=gap.note(gathered.ranges))
+
+    def _check_dead(self, dead: int, number: int) -> None:
+        limit = self._settings.dead_letter_limit
+        if limit is not None and dead > limit:
+            raise TooManyDeadLetters(
+                f"{dead} records of window {number} are unusable and --dead-letter-limit is {limit}; nothing of the "
+                "window was committed: mend the producer, or raise the limit and start again"
+            )
+
+    def _policies(self) -> Policies:
+        s = self._settings
+        return Policies(s.quiet_seconds, s.count, s.max_age, s.event_time, s.event_delay, s.event_idle)
 
     def _report(self, record: LedgerRecord, dead: int, clock: list[float], state_bytes: int) -> None:
         seconds = [after - before for before, after in pairwise(clock)]

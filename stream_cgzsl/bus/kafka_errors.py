@@ -45,7 +45,7 @@ class _LastFailure(logging.Filter):
 
     def filter(self, record: logging.LogRecord) -> bool:
         for argument in record.args if isinstance(record.args, tuple) else ():
-            if isinstance(argument, Exception) and str(argument):
+            if isinstance(argument, Exception) and not isinstance(argument, kafka.KafkaTimeoutError):
                 self.error = argument
         return _CLIENT_LOG.isEnabledFor(record.levelno)
 

@@ -20,7 +20,7 @@ def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> N
 def run(arguments: argparse.Namespace) -> None:
     from rich.console import Console
 
-    from stream_cgzsl.demo.screen import Screen, last_page
+    from stream_cgzsl.demo.screen import Screen, last_page, next_steps
     from stream_cgzsl.demo.story import Story
 
     directory = Path(tempfile.mkdtemp(prefix="stream-cgzsl-demo-"))
@@ -29,4 +29,5 @@ def run(arguments: argparse.Namespace) -> None:
     console = Console()
     with Screen(console) as screen:
         ending = Story(url, prefix, directory, arguments.partitions, arguments.learner).tell(screen)
-    console.print(last_page(ending, url, prefix, directory))
+    console.print(last_page(ending))
+    console.print(next_steps(url, prefix, directory), soft_wrap=True, highlight=False)

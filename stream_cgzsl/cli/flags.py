@@ -14,7 +14,8 @@ from stream_cgzsl.settings import Settings, load, pairs
 
 STREAM = ("bus", "prefix", "topics", "log_level")
 GENESIS = ("attributes", "features", "signed", "shared", "seed")
-LEARNING = ("learner", "options", "device", "threads", "quiet_seconds", "memory_gb", "snapshot_every")
+LEARNING = ("learner", "options", "device", "threads", "memory_gb", "snapshot_every", "dead_letter_limit")
+CUTS = ("quiet_seconds", "count", "max_age", "event_time", "event_delay", "event_idle")
 SERVING = ("top_k", "batch", "max_wait")
 PAGES = ("host", "port")
 

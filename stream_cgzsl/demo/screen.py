@@ -65,13 +65,11 @@ def _percent(share: float | None) -> str:
     return "-" if share is None else f"{100 * share:.0f} %"
 
 
-def last_page(ending: Ending, url: str, prefix: str, directory: Path) -> Panel:
-    """What happened, and what to try next."""
+def last_page(ending: Ending) -> Panel:
+    """What happened, in plain words."""
     start, end = ending.scenes[1], ending.scenes[-1]
     classes = start.record.seen + start.record.unseen
-    where = f"--bus {url} --prefix {prefix}"
     text = f"""\
-[bold]What you saw[/bold]
 Six classes that never had an example were recognised from their descriptions alone, {_percent(start.described)} of the \
 time among {classes} classes (guessing: {100 / classes:.0f} %).
 [italic]{ending.newcomer.replace("-", " ")}[/italic] was described while the stream was idle; {ending.newcomer_seconds:.1f} \
@@ -80,12 +78,17 @@ seconds later it was being recognised, {_percent(ending.newcomer_right)} of the 
 before its first example, {_percent(ending.turned_after)} after.
 Nothing was forgotten: the first 12 classes were right {_percent(start.first)} of the time when just learned, and \
 {_percent(end.first)} two tasks later, although no example of them was kept.
-{ending.dead} broken record went to dead-letters with its reason. {ending.answers:,} samples were answered.
+{ending.dead} broken record went to dead-letters with its reason. {ending.answers:,} samples were answered."""
+    return Panel(text, title="What you saw", title_align="left", border_style="green")
 
+
+def next_steps(url: str, prefix: str, directory: Path) -> str:
+    """What to try next; every line a command can be copied from."""
+    where = f"--bus {url} --prefix {prefix}"
+    return f"""\
 [bold]What to try next[/bold]
-See its topics:            stream-cgzsl topics show {where}
-Let it go on learning:     stream-cgzsl up {where}
-The same on Kafka:         stream-cgzsl broker start && stream-cgzsl demo --bus kafka://localhost:9092
-Feed your own events:      docs/events.md
-[dim]The workers' logs are in {directory}[/dim]"""
-    return Panel(text, title="stream-cgzsl demo", border_style="green")
+  its topics             stream-cgzsl topics show {where}
+  let it go on           stream-cgzsl up {where}
+  the same on Kafka      stream-cgzsl broker start && stream-cgzsl demo --bus kafka://localhost:9092
+  your own events        docs/events.md
+  the workers' logs      {directory}"""

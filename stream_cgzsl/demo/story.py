@@ -122,31 +122,29 @@ class Story:
             return right
 
         feeder.describe((*first, *waiting))
-        play("18 classes are described", "18 descriptions sent; waiting for the learner", (), ())
+        play("18 classes described", "18 descriptions sent; waiting for the learner", (), ())
 
         feeder.blunder(first[0])
         feeder.teach(first, _EXAMPLES, "first task")
         play("12 of them get examples", "480 examples sent; the learner trains", first, waiting)
 
         feeder.describe([newcomer])
-        now = play("one more is described", "one description sent", first, (*waiting, newcomer))
+        now = play("1 more described", "one description sent", first, (*waiting, newcomer))
         newcomer_seconds = scenes[-1].seconds
 
         feeder.describe(second)
-        before = play("three more are described", "three descriptions sent", first, (*waiting, newcomer, *second))
+        before = play("3 more described", "three descriptions sent", first, (*waiting, newcomer, *second))
 
         feeder.teach((turned, *second), _EXAMPLES, "second task")
         learned = (*first, turned, *second)
-        after = play(
-            "examples of four arrive", "160 examples sent; the learner trains", learned, (*waiting[1:], newcomer)
-        )
+        after = play("4 get examples", "160 examples sent; the learner trains", learned, (*waiting[1:], newcomer))
 
         feeder.describe(third)
-        play("the last two are described", "two descriptions sent", learned, (*waiting[1:], newcomer, *third))
+        play("2 more described", "two descriptions sent", learned, (*waiting[1:], newcomer, *third))
 
         feeder.teach(third, _EXAMPLES, "third task")
         play(
-            "examples of those two",
+            "those 2 get examples",
             "80 examples sent; the learner trains",
             (*learned, *third),
             (*waiting[1:], newcomer),

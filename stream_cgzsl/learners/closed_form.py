@@ -10,7 +10,7 @@ import numpy.typing as npt
 import torch
 
 from stream_cgzsl.generation import Generation
-from stream_cgzsl.learners.base import Lesson, StatisticsLearner
+from stream_cgzsl.learners.base import Lesson
 from stream_cgzsl.learners.calibration import Evidence
 from stream_cgzsl.learners.evidence import Scorer, gather_evidence
 from stream_cgzsl.learners.features import transformed, unit
@@ -20,7 +20,9 @@ from stream_cgzsl.learners.projection import Head, head, project
 from stream_cgzsl.learners.publication import publish
 from stream_cgzsl.learners.shared import Shared, decide_shared
 from stream_cgzsl.learners.standard import Standard, standardise
+from stream_cgzsl.learners.standardising import StandardisingLearner
 from stream_cgzsl.learners.statistics import Statistics
+from stream_cgzsl.learners.whitening import whiten
 
 Array = npt.NDArray[Any]
 
@@ -30,7 +32,7 @@ class ClosedFormOptions:
     """It has none: the method's constants are the method."""
 
 
-class ClosedForm(StatisticsLearner):
+class ClosedForm(StandardisingLearner):
     """One factorisation and one regression a window; memory: class statistics and two evidence curves."""
 
     name = "closed-form"
@@ -45,14 +47,14 @@ class ClosedForm(StatisticsLearner):
 
     def _publish(self, number: int, statistics: Statistics, shared: Shared, memory: Snapshot) -> Generation:
         evidence = Evidence.restore(memory)
-        standard = standardise(statistics, shared.shared, self.device)
+        standard = self._standard(statistics, shared.shared)
         calibration = {**shared.record(), **evidence.record()}
         return publish(
             number, statistics, standard, head(project(standard), standard.signal), evidence.offset(), calibration
         )
 
     def _fit(self, statistics: Statistics) -> Scorer:
-        standard = standardise(statistics, decide_shared(statistics).shared, self.device)
+        standard = standardise(statistics, decide_shared(statistics).shared, whiten(statistics.moments, self.device))
         return scorer(standard, head(project(standard), standard.signal), statistics.transform)
 
 

@@ -20,7 +20,7 @@ class Draws:
     def __init__(self, standard: Standard, directions: torch.Tensor, pool: int, generator: torch.Generator) -> None:
         """`directions` [k, features]. A pool of noise is made at once; `take` pairs it with classes."""
         whitening = standard.whitening
-        covariance = whitening.covariance.clone()
+        covariance = whitening.covariance()
         covariance.diagonal().add_(JITTER)
         factor = torch.linalg.cholesky(covariance).to(torch.float32)
         z = torch.randn(pool, whitening.features, generator=generator).to(factor.device)

@@ -18,7 +18,8 @@ RATE = 0.02
 SHARPNESS = 30.0
 OFFSET = 0.1
 FEWEST = 4
-POOL = 12800
+POOL = 3200
+"""Rows of noise, used four times in the course of the steps, twice with either sign and each time for other classes."""
 
 
 @dataclass(frozen=True)
@@ -115,5 +116,5 @@ def train(standard: Standard, recipe: Recipe, generator: torch.Generator, monito
         loss = episode.loss(weights, sharpness, offset, order[:kept], order[kept:], labels, step * BATCH)
         loss.backward()  # type: ignore[no-untyped-call]
         optimiser.step()
-        monitor.progress(Progress(step + 1, STEPS, {"rcl": float(loss)}))
+        monitor.progress(Progress(step + 1, STEPS, {"rcl": float(loss.detach())}))
     return Trained(weights.detach(), float(offset))

@@ -11,15 +11,15 @@ import torch
 
 from stream_cgzsl.errors import TrainingFailed
 from stream_cgzsl.generation import Generation
-from stream_cgzsl.learners.base import Lesson, StatisticsLearner
-from stream_cgzsl.learners.episodes import OFFSET, Recipe, Trained, train
+from stream_cgzsl.learners.base import Lesson
+from stream_cgzsl.learners.episodes import Recipe, train
 from stream_cgzsl.learners.interface import Monitor, Snapshot, Space
 from stream_cgzsl.learners.options import parse_options
 from stream_cgzsl.learners.projection import EXPONENT, LEAN, PRIOR, RBF, head, project
 from stream_cgzsl.learners.publication import publish
 from stream_cgzsl.learners.randomness import generator
 from stream_cgzsl.learners.shared import Shared, decide_shared
-from stream_cgzsl.learners.standard import Standard, standardise
+from stream_cgzsl.learners.standardising import StandardisingLearner
 from stream_cgzsl.learners.statistics import Statistics
 
 
@@ -44,7 +44,7 @@ class EpisodicOptions:
         )
 
 
-class Episodic(StatisticsLearner):
+class Episodic(StandardisingLearner):
     """Memory: class statistics, one weight per attribute and the offset."""
 
     name = "episodic"
@@ -52,12 +52,13 @@ class Episodic(StatisticsLearner):
     def __init__(self, space: Space, options: Mapping[str, Any] | None = None, device: str = "cpu") -> None:
         super().__init__(space, device)
         self.options = parse_options(EpisodicOptions, options, self.name)
+        self.whitened = self.options.whitening
 
     def _train(self, lesson: Lesson, monitor: Monitor) -> Snapshot:
         if not lesson.after.seen.any():
             return self._memory
         number = lesson.window.number
-        standard = self._standard(lesson.after, decide_shared(lesson.after))
+        standard = self._standard(lesson.after, decide_shared(lesson.after).shared)
         trained = train(standard, self.options.recipe, generator(self.space.seed, number, "episodes"), monitor)
         if not (bool(torch.isfinite(trained.weights).all()) and np.isfinite(trained.offset)):
             raise TrainingFailed(
@@ -66,7 +67,7 @@ class Episodic(StatisticsLearner):
         return Snapshot({"weights": trained.weights.cpu().numpy()}, {"offset": trained.offset})
 
     def _publish(self, number: int, statistics: Statistics, shared: Shared, memory: Snapshot) -> Generation:
-        standard = self._standard(statistics, shared)
+        standard = self._standard(statistics, shared.shared)
         recipe = self.options.recipe
         weights = torch.from_numpy(memory.arrays["weights"]).to(self.device, torch.float64)
         projections = project(standard, weights, recipe.prior, recipe.rbf)
@@ -79,6 +80,3 @@ class Episodic(StatisticsLearner):
             offset,
             {**shared.record(), "offset": round(offset, 9)},
         )
-
-    def _standard(self, statistics: Statistics, shared: Shared) -> Standard:
-        return standardise(statistics, shared.shared, self.device, whitened=self.options.whitening)

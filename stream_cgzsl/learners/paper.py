@@ -122,7 +122,7 @@ class Training:
             on_d["snl"] = o.snl * losses.snl(x_unseen, unseen, s, o.scale)
         if o.nuclear:  # printed in G's loss, where it has no gradient: S depends on D alone
             on_d["nuclear"] = o.nuclear * losses.nuclear(p[:seen], c.means)
-        _descend(self.optimise_d, on_d)
+        descend(self.optimise_d, on_d)
 
         self.projections = self.d(c.attributes)  # [C, F]: for G now, and for D's next step
         s = losses.unit(self.projections.detach())  # [C, F]
@@ -130,16 +130,15 @@ class Training:
         if o.pcl:
             on_g["pcl"] = o.pcl * losses.pcl(x_seen, y, s[:seen], o.scale)
         if o.sal:
-            i, members = _members(made)  # [m] the classes in the batch, [m, n + u]
-            fake_means = members @ fake  # [m, F]
+            i, fake_means = class_means(fake, made)  # [m] the classes in the batch, [m, F]
             on_g["sal"] = o.sal * losses.sal(
                 fake_means, c.near[i], c.similarity[i], c.nearness[i], o.tolerance, o.tolerance
             )
-        _descend(self.optimise_g, on_g)
+        descend(self.optimise_g, on_g)
         return {**on_d, **on_g}
 
 
-def _descend(optimiser: torch.optim.Optimizer, terms: Mapping[str, Tensor]) -> None:
+def descend(optimiser: torch.optim.Optimizer, terms: Mapping[str, Tensor]) -> None:
     """One step down the sum of the terms; none if there are none."""
     if terms:
         optimiser.zero_grad()
@@ -147,11 +146,11 @@ def _descend(optimiser: torch.optim.Optimizer, terms: Mapping[str, Tensor]) -> N
         optimiser.step()
 
 
-def _members(classes: Tensor) -> tuple[Tensor, Tensor]:
-    """The distinct classes [m] and, for each, the weights that make the mean of its rows [m, rows]."""
+def class_means(x: Tensor, classes: Tensor) -> tuple[Tensor, Tensor]:
+    """The distinct classes among [rows] and the mean of each one's rows: [m], [m, features]."""
     distinct, index = classes.unique(return_inverse=True)
-    members = torch.nn.functional.one_hot(index, len(distinct)).T.to(torch.float32)
-    return distinct, members / members.sum(1, keepdim=True)
+    members = torch.nn.functional.one_hot(index, len(distinct)).T.to(x.dtype)  # [m, rows]
+    return distinct, (members / members.sum(1, keepdim=True)) @ x
 
 
 class Paper(NetworkLearner):
@@ -217,7 +216,7 @@ class Paper(NetworkLearner):
         offset = self._offset(self._memory) * torch.from_numpy(before.seen).to(self.device, torch.float32)
 
         def generate(labels: Tensor) -> Tensor:
-            return losses.unit(g.generate(_noise(len(labels), attributes, rng), attributes[labels]))
+            return losses.unit(g.generate(noise(len(labels), attributes, rng), attributes[labels]))
 
         return replay(classes, rows, generate, lambda x: (x @ s.T - offset).argmax(1))
 
@@ -237,10 +236,10 @@ class Paper(NetworkLearner):
             batch = batch.to(self.device)
             count = o.unseen_batch if classes.unseen else 0
             unseen = torch.randint(classes.unseen or 1, (count,), generator=rng).to(self.device) + classes.seen
-            z = _noise(len(batch) + count, classes.attributes, rng)
+            z = noise(len(batch) + count, classes.attributes, rng)
             terms = training.step(rows.x[batch], rows.y[batch], unseen, z)
             if step % EVERY == 0 or step == steps:
-                monitor.progress(Progress(step, steps, {name: float(term) for name, term in terms.items()}))
+                monitor.progress(Progress(step, steps, {name: term.item() for name, term in terms.items()}))
 
     def _training(self, networks: Networks, classes: Classes) -> Training:
         return Training(networks, classes, self.options)
@@ -274,7 +273,7 @@ class Paper(NetworkLearner):
         )
 
 
-def _noise(rows: int, attributes: Tensor, rng: torch.Generator) -> Tensor:
+def noise(rows: int, attributes: Tensor, rng: torch.Generator) -> Tensor:
     """z ~ N(0, I) of the attributes' size, drawn on the CPU whatever the device: [rows, attributes]."""
     return torch.randn(rows, attributes.shape[1], generator=rng).to(attributes.device)
 

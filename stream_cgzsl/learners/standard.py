@@ -8,7 +8,7 @@ import torch
 
 from stream_cgzsl.learners.shared import class_vectors
 from stream_cgzsl.learners.statistics import Statistics
-from stream_cgzsl.learners.whitening import Whitening, whiten
+from stream_cgzsl.learners.whitening import Whitening
 
 TINY = 1e-6
 """Below this a scale is no scale: nothing is divided by it."""
@@ -36,13 +36,10 @@ class Standard:
 def standardise(
     statistics: Statistics,
     shared: bool,
-    device: torch.device | str = "cpu",
-    *,
-    symmetric: bool = False,
-    whitened: bool = True,
+    whitening: Whitening,
 ) -> Standard:
-    """Steps 3 to 5. At least one class must be seen. `symmetric` and `whitened` say which root, or none."""
-    whitening = whiten(statistics.moments, device, symmetric, whitened)
+    """Steps 4 and 5, from the whitening of the statistics' moments (step 3). At least one class must be seen."""
+    device = whitening.root.device
     seen = torch.from_numpy(statistics.seen).to(device)
     means = torch.from_numpy(statistics.means).to(device)
     centre = means.mean(dim=0) if len(means) > 1 else torch.zeros_like(means[0])

@@ -24,8 +24,8 @@ class Whitening:
     hardly move between windows.
     """
 
+    moments: Moments
     root: torch.Tensor  # [features, features] float64
-    covariance: torch.Tensor  # [features, features] float64: S, whose mean variance is 1
     alpha: float
     variance: float  # v0: the mean variance of a feature inside a class
     spread: float  # sum of S's variances after whitening: sum of sd^2
@@ -38,6 +38,10 @@ class Whitening:
     def gain(self) -> float:
         """r0: what makes a whitened within-class deviation of unit length as long as the features are many."""
         return float((self.features / max(self.spread, 0.001 * self.features)) ** 0.5)
+
+    def covariance(self) -> torch.Tensor:
+        """S, [features, features] float64, made anew: it is wanted once and large."""
+        return _covariance(self.moments, self.root.device) / self.variance
 
     def into(self, rows: torch.Tensor) -> torch.Tensor:
         """[n, features] in the published feature space -> the standardised space."""
@@ -53,14 +57,13 @@ def whiten(
 ) -> Whitening:
     """The whitening of some moments. Not `enabled`: the space is only scaled, for comparison."""
     features = len(moments.scatter)
-    covariance = torch.from_numpy(moments.scatter).to(device) / max(moments.freedom, 1)
-    mean_variance = max(float(covariance.diagonal().mean()), FLOOR)
-    covariance /= mean_variance
-    alpha = 1 / (1 + SHRINKAGE * moments.rows / features) if enabled else 1.0
+    sigma = _covariance(moments, device)
+    variance = max(float(sigma.diagonal().mean()), FLOOR)
     if not enabled:
         root = torch.eye(features, dtype=torch.float64, device=device)
-        return Whitening(root, covariance, alpha, mean_variance, float(covariance.diagonal().sum()))
-    sigma = covariance * (1 - alpha)
+        return Whitening(moments, root, 1.0, variance, float(sigma.diagonal().sum()) / variance)
+    alpha = 1 / (1 + SHRINKAGE * moments.rows / features)
+    sigma *= (1 - alpha) / variance
     sigma.diagonal().add_(alpha)
     if symmetric:
         values, vectors = torch.linalg.eigh(sigma)
@@ -69,7 +72,11 @@ def whiten(
         root = _inverse(torch.linalg.cholesky(sigma))
     # trace(Sigma^-1 S), with S = (Sigma - alpha I) / (1 - alpha); alpha is 1 only when there are no rows at all
     spread = (features - alpha * float(root.square().sum())) / (1 - alpha) if alpha < 1 else 0.0
-    return Whitening(root, covariance, alpha, mean_variance, max(spread, 0.0))
+    return Whitening(moments, root, alpha, variance, max(spread, 0.0))
+
+
+def _covariance(moments: Moments, device: torch.device | str) -> torch.Tensor:
+    return torch.from_numpy(moments.scatter).to(device) / max(moments.freedom, 1)
 
 
 def _inverse(lower: torch.Tensor) -> torch.Tensor:

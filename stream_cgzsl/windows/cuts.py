@@ -1,21 +1,18 @@
 """When a window closes, and where. A policy never looks at features: it returns a cut, one end offset a partition.
 
-Configuration is the `Policy`; what it remembers between two looks is in the object `start` gives.
+Policies combine: they are asked in turn, and the first that closes the window wins. Replay runs no policy.
 """
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Protocol
 
-from stream_cgzsl.bus import Bus, Reader, Record, TopicPartition
+from stream_cgzsl.bus import Bus, TopicPartition
 from stream_cgzsl.bus.topics import Topics
-from stream_cgzsl.schemas import Boundary, InvalidEvent, Message, Range, decode
-from stream_cgzsl.windows.gather import Ends, Offsets, dead_letter
-
-log = logging.getLogger(__name__)
+from stream_cgzsl.schemas import Message, Range
+from stream_cgzsl.windows.gather import Ends, Offsets
 
 DATA_ROLES = ("features", "attributes", "holdout")
 """In the order their ends are asked for: a class described before its first feature is then never unknown."""
@@ -23,13 +20,15 @@ DATA_ROLES = ("features", "attributes", "holdout")
 
 @dataclass(frozen=True)
 class Cut:
-    """Where the next window ends. A `describe` cut has no features in it."""
+    """Where the next window ends. `describe` and `rollback` cuts have no features in them."""
 
-    kind: str  # train or describe
+    kind: str  # train, describe or rollback
     reason: str
     ends: Ends
     dead: tuple[Message, ...] = ()
-    control: Range | None = None
+    control: Range = field(default_factory=lambda: Range(start=0, end=0))
+    to: int | None = None  # the generation a rollback goes back to
+    until_ms: int | None = None  # the event time an event-time window reaches to
 
 
 class Stream:
@@ -46,8 +45,10 @@ class Stream:
         starts = self.starts[role]
         return {p: max(end, starts.get(p, 0)) for p, end in self.bus.end_offsets(self.topics[role]).items()}
 
-    def all_ends(self) -> Ends:
-        return {role: self.ends(role) for role in DATA_ROLES}
+    def all_ends(self, features: Offsets | None = None) -> Ends:
+        """Ends of all data, now; `features` where a policy has fixed that end already. Features come first."""
+        fixed = self.ends("features") if features is None else features
+        return {"features": fixed, "attributes": self.ends("attributes"), "holdout": self.ends("holdout")}
 
     def backlog(self, role: str, ends: Mapping[int, int]) -> int:
         """How many offsets lie between the open window's start and `ends`."""
@@ -92,75 +93,90 @@ class Describe:
         )
 
 
-class Markers:
-    """A control record closes the window at the cut it names, or at the ends of the topics when it is read."""
+class Count:
+    """Closes when `records` features wait; each partition gives a share in proportion to what waits in it."""
 
-    def __init__(self, bus: Bus, topics: Topics, start: int) -> None:
-        self._tp = TopicPartition(topics["control"], 0)
-        self._reader: Reader = bus.reader({self._tp: start})
-        self._start = start
-        self._waiting: list[Record] = []
-        self._dead: list[tuple[Message, str]] = []
-        self._dead_end = start
-
-    def wait(self, seconds: float) -> None:
-        """Blocks until a control record comes, but no longer than `seconds`."""
-        if not self._waiting:
-            self._waiting = self._reader.poll(seconds)
+    def __init__(self, records: int) -> None:
+        self._records = records
 
     def look(self, stream: Stream) -> Cut | None:
-        self.wait(0.0)
-        while self._waiting:
-            record = self._waiting.pop(0)
-            try:
-                event = decode("control", record.key, record.value, record.headers)
-                if isinstance(event, Boundary):
-                    return self._close(record, event.reason, self._resolve(event, stream))
-                raise InvalidEvent(
-                    "unsupported-control",
-                    f"the record is a {event.type_name()}",
-                    Boundary.type_name(),
-                    "Send boundaries on this topic.",
-                )
-            except InvalidEvent as error:
-                log.warning("%s", error.at(record.topic, record.partition, record.offset))
-                self._dead.append((dead_letter(record, error), error.reason))
-                self._dead_end = record.offset + 1
-        return None
+        starts, ends = stream.starts["features"], stream.ends("features")
+        waiting = {p: end - starts.get(p, 0) for p, end in ends.items()}
+        total = sum(waiting.values())
+        if total < self._records:
+            return None
+        shares = {p: self._records * count // total for p, count in waiting.items()}
+        left = self._records - sum(shares.values())
+        remainder = {p: -(self._records * waiting[p] % total) for p in waiting}
+        for partition in sorted(waiting, key=lambda p: (remainder[p], p))[:left]:
+            shares[partition] += 1
+        return Cut("train", "count", stream.all_ends({p: starts.get(p, 0) + share for p, share in shares.items()}))
 
-    def _resolve(self, event: Boundary, stream: Stream) -> Ends:
-        """The marker's own cut where it has one; partitions it does not name stay where they are."""
-        ends = stream.all_ends()
-        for role, cut in (event.cut or {}).items():
-            if role not in ends:
-                raise InvalidEvent(
-                    "invalid-field", f"the cut names {role!r}", " or ".join(DATA_ROLES), "Use these roles."
-                )
-            starts = stream.starts[role]
-            for partition, offset in cut.items():
-                if partition not in ends[role] or offset > ends[role][partition]:
-                    raise InvalidEvent(
-                        "cut-beyond-end",
-                        f"the cut has {role}/{partition} end at {offset}, and it ends at {ends[role].get(partition)}",
-                        "offsets of acknowledged records",
-                        "Flush the producers, then ask for end offsets, then send the boundary.",
-                    )
-            ends[role] = {p: max(starts.get(p, 0), cut.get(p, starts.get(p, 0))) for p in ends[role]}
-        return ends
 
-    def _close(self, record: Record, reason: str, ends: Ends) -> Cut:
-        dead, control = self.take_dead(record.offset + 1, accepted=1)
-        return Cut("train", reason, ends, dead, control)
+class MaxAge:
+    """Closes `seconds` after the first waiting feature was noticed."""
 
-    def take_dead(self, end: int | None = None, accepted: int = 0) -> tuple[tuple[Message, ...], Range]:
-        """The control records to put into the next window: up to `end`, else the bad ones read since the last one."""
-        reasons = [slug for _, slug in self._dead]
-        dead = tuple(message for message, _ in self._dead)
-        counts = {slug: reasons.count(slug) for slug in sorted(set(reasons))}
-        end = max(self._start, self._dead_end) if end is None else end
-        control = Range(start=self._start, end=end, accepted=accepted, dead=counts)
-        self._start, self._dead = end, []
-        return dead, control
+    def __init__(self, seconds: float) -> None:
+        self._seconds = seconds
+        self._noticed: float | None = None
 
-    def close(self) -> None:
-        self._reader.close()
+    def look(self, stream: Stream) -> Cut | None:
+        if not stream.backlog("features", stream.ends("features")):
+            self._noticed = None
+            return None
+        if self._noticed is None:
+            self._noticed = stream.clock()
+        if stream.clock() - self._noticed < self._seconds:
+            return None
+        self._noticed = None
+        return Cut("train", "max-age", stream.all_ends())
+
+
+class EventTime:
+    """Tumbling windows of `span` seconds of the records' own time, aligned to the epoch.
+
+    A window that reaches to T closes once every partition has a record of T + `delay` or later, or has had nothing
+    new for `idle` seconds. Records older than T that come behind the cut join the next window, counted late.
+    """
+
+    def __init__(self, span: float, delay: float, idle: float, until_ms: int | None) -> None:
+        self._span_ms = max(1, round(span * 1000))
+        self._delay_ms = round(delay * 1000)
+        self._idle = idle
+        self._until_ms = until_ms
+        self._ends: Offsets = {}
+        self._moved: dict[int, float] = {}
+
+    def look(self, stream: Stream) -> Cut | None:
+        ends, now = stream.ends("features"), stream.clock()
+        for partition, end in ends.items():
+            if self._ends.get(partition) != end:
+                self._moved[partition] = now
+        self._ends = ends
+        first = self._first_waiting_ms(stream, ends)
+        if first is None:
+            return None
+        until = first - first % self._span_ms + self._span_ms
+        if self._until_ms is not None:
+            until = max(until, self._until_ms + self._span_ms)
+        topic = stream.topics["features"]
+        passed = stream.bus.offsets_at(topic, until + self._delay_ms)
+        if any(passed.get(p) is None and now - self._moved[p] < self._idle for p in ends):
+            return None
+        starts, at = stream.starts["features"], stream.bus.offsets_at(topic, until)
+        cut = {p: max(starts.get(p, 0), end if at.get(p) is None else min(end, at[p] or 0)) for p, end in ends.items()}
+        if not stream.backlog("features", cut):
+            return None
+        self._until_ms = until
+        return Cut("train", "event-time", stream.all_ends(cut), until_ms=until)
+
+    def _first_waiting_ms(self, stream: Stream, ends: Offsets) -> int | None:
+        """The earliest time among the first waiting records of the partitions."""
+        topic, starts = stream.topics["features"], stream.starts["features"]
+        times = []
+        for partition, end in ends.items():
+            start = starts.get(partition, 0)
+            if start < end:
+                with stream.bus.reader({TopicPartition(topic, partition): start}) as reader:
+                    times += [record.timestamp_ms for record in reader.poll(1.0, 1)]
+        return min(times, default=None)

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
+from dataclasses import dataclass
 
 from stream_cgzsl.bus import Bus
 from stream_cgzsl.bus.topics import Topics
-from stream_cgzsl.errors import BrokenLedger, UsageError
+from stream_cgzsl.errors import BrokenLedger, Expired, UsageError
+from stream_cgzsl.generation import Generation
 from stream_cgzsl.lineage import Configuration, Lineage
 from stream_cgzsl.schemas import Genesis, LedgerRecord
 from stream_cgzsl.windows.gather import Ends, Gathered, Gatherer
@@ -16,55 +18,96 @@ from stream_cgzsl.windows.ledger import Incomplete, load_state
 log = logging.getLogger(__name__)
 
 
-def restore(bus: Bus, topics: Topics, records: list[LedgerRecord], device: str, alive: Callable[[], None]) -> Lineage:
-    """The lineage after the last record. `alive` is called between windows and may raise to stop.
+@dataclass(frozen=True)
+class Restorer:
+    """Rebuilds lineages from a ledger. `alive` is called often and may raise to stop.
 
-    Raises `BrokenLedger` when a window trained again does not give the digest the ledger has, and `Expired` when its
-    records are gone.
+    With `rebuild`, snapshots are ignored and a digest that differs is told, not refused.
     """
-    genesis, base = genesis_of(records), 0
-    lineage = Lineage(genesis, configuration_at(records, 0), device)
-    for record in reversed(records):
-        if record.state is not None:
-            try:
-                data = load_state(bus, topics, record)
-            except Incomplete as reason:
-                log.warning("the snapshot of window %d is not whole (%s); trying an older one", record.number, reason)
-                continue
-            lineage = Lineage(genesis, configuration_at(records, record.number), device)
-            lineage.restore(data)
-            base = record.number
-            break
-    for record in records[base + 1 :]:
-        alive()
-        configuration = configuration_at(records, record.number)
+
+    bus: Bus
+    topics: Topics
+    records: list[LedgerRecord]
+    device: str
+    alive: Callable[[], None] = lambda: None
+    rebuild: bool = False
+
+    def at(self, number: int) -> Lineage:
+        """The lineage after window `number`.
+
+        Raises `BrokenLedger` when a window trained again does not give the digest the ledger has, and `Expired` when
+        its records are gone.
+        """
+        base, lineage = self._from_snapshot(number)
+        for record in self.records[base + 1 : number + 1]:
+            self.alive()
+            lineage, generation = self.step(lineage, record)
+            digest = generation.digest
+            log.info("window %d trained again: %s", record.number, digest[:12])
+            if digest != record.generation:
+                self._differs(record, digest)
+        return lineage
+
+    def step(
+        self, lineage: Lineage, record: LedgerRecord, gathered: Gathered | None = None
+    ) -> tuple[Lineage, Generation]:
+        """One window of the ledger once more: the lineage after it, and its generation."""
+        if record.kind == "rollback":
+            assert record.to is not None
+            lineage = self.at(record.to)
+            return lineage, lineage.roll(record.number).generation
+        configuration = configuration_at(self.records, record.number)
         if record.configuration is not None:
-            lineage = reconfigured(lineage, genesis, configuration, device)
-        gathered = gather_again(bus, topics, records, record, lineage, alive)
-        digest = lineage.apply(record.kind, gathered).generation.digest
-        log.info("window %d trained again: %s", record.number, digest[:12])
-        if digest != record.generation:
-            raise BrokenLedger(
-                f"{bus.url}: window {record.number}, trained again, gave {digest[:12]} and the ledger has "
-                f"{(record.generation or 'nothing')[:12]}; the environment has changed since (ledger: "
-                f"{record.environment}): start where it was, or with --rebuild accept a new line of generations"
+            lineage = reconfigured(lineage, genesis_of(self.records), configuration, self.device)
+        if gathered is None:
+            gathered = self.gather(lineage, record)
+        kind = "describe" if record.kind == "failed" else record.kind
+        return lineage, lineage.apply(kind, gathered).generation
+
+    def gather(self, lineage: Lineage, record: LedgerRecord) -> Gathered:
+        """The window of a ledger record, read again from its ranges."""
+        configuration = configuration_at(self.records, record.number)
+        gatherer = Gatherer(self.bus, self.topics, genesis_of(self.records), configuration.memory_bytes)
+        starts = {
+            role: {p: span.start for p, span in record.ranges[role].items()} for role in ("attributes", "features")
+        }
+        try:
+            return gatherer.gather(
+                record.number,
+                starts,
+                ends_of(record),
+                lineage.live,
+                lineage.known_ids,
+                self.alive,
+                late_before_of(self.records, record.number),
             )
-    return lineage
+        except Expired as error:
+            raise Expired(f"window {record.number} cannot be trained again: {error}") from error
 
+    def _from_snapshot(self, number: int) -> tuple[int, Lineage]:
+        """The newest whole snapshot at or before window `number`, or the beginning."""
+        for record in reversed([] if self.rebuild else self.records[: number + 1]):
+            if record.state is not None:
+                try:
+                    return record.number, self.snapshot_of(record)
+                except Incomplete as reason:
+                    log.info("the snapshot of window %d is gone (%s); trying an older one", record.number, reason)
+        return 0, Lineage(genesis_of(self.records), configuration_at(self.records, 0), self.device)
 
-def gather_again(
-    bus: Bus,
-    topics: Topics,
-    records: list[LedgerRecord],
-    record: LedgerRecord,
-    lineage: Lineage,
-    alive: Callable[[], None] = lambda: None,
-) -> Gathered:
-    """The window of a ledger record, read again from its ranges."""
-    configuration = configuration_at(records, record.number)
-    gatherer = Gatherer(bus, topics, genesis_of(records), configuration.memory_bytes)
-    starts = {role: {p: span.start for p, span in record.ranges[role].items()} for role in ("attributes", "features")}
-    return gatherer.gather(record.number, starts, ends_of(record), lineage.live, lineage.known_ids, alive)
+    def snapshot_of(self, record: LedgerRecord) -> Lineage:
+        """The lineage as window `record` left it, from its own snapshot. Raises `Incomplete` when that is gone."""
+        lineage = Lineage(genesis_of(self.records), configuration_at(self.records, record.number), self.device)
+        lineage.restore(load_state(self.bus, self.topics, record))
+        return lineage
+
+    def _differs(self, record: LedgerRecord, digest: str) -> None:
+        text = (
+            f"{self.bus.url}: window {record.number}, trained again, gave generation {digest[:12]} and the ledger has "
+            f"{(record.generation or 'nothing')[:12]}; it was made with {record.environment}"
+        )
+        if not self.rebuild:
+            raise BrokenLedger(f"{text}. Start in that environment, or accept the new result with: learn --rebuild")
+        log.warning("%s", text)
 
 
 def reconfigured(lineage: Lineage, genesis: Genesis, configuration: Configuration, device: str) -> Lineage:
@@ -95,6 +138,11 @@ def configuration_at(records: list[LedgerRecord], number: int) -> Configuration:
         if record.configuration is not None:
             return Configuration(**record.configuration)
     raise BrokenLedger("no record of the ledger holds a configuration; restore the topic from a copy")
+
+
+def late_before_of(records: list[LedgerRecord], number: int) -> int | None:
+    """The event time that windows before `number` reached to: older features are late."""
+    return next((r.until_ms for r in reversed(records[:number]) if r.until_ms is not None), None)
 
 
 def ends_of(record: LedgerRecord) -> Ends:

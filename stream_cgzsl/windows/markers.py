@@ -1,0 +1,93 @@
+"""Control records: a task ends here, or an earlier generation comes back."""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import replace
+
+from stream_cgzsl.bus import Bus, Reader, Record, TopicPartition
+from stream_cgzsl.bus.topics import Topics
+from stream_cgzsl.schemas import Boundary, InvalidEvent, Message, Range, Rollback, decode
+from stream_cgzsl.windows.cuts import DATA_ROLES, Cut, Stream
+from stream_cgzsl.windows.gather import Ends, dead_letter
+
+log = logging.getLogger(__name__)
+
+
+class Markers:
+    """A control record closes the window at the cut it names, or at the ends of the topics when it is read."""
+
+    def __init__(self, bus: Bus, topics: Topics, start: int) -> None:
+        self._tp = TopicPartition(topics["control"], 0)
+        self._reader: Reader = bus.reader({self._tp: start})
+        self._start = start
+        self._waiting: list[Record] = []
+        self._dead: list[tuple[Message, str]] = []
+        self._dead_end = start
+        self.next_number = 1  # of the window that is open; whoever asks keeps it up to date
+
+    def wait(self, seconds: float) -> None:
+        """Blocks until a control record comes, but no longer than `seconds`."""
+        if not self._waiting:
+            self._waiting = self._reader.poll(seconds)
+
+    def look(self, stream: Stream) -> Cut | None:
+        self.wait(0.0)
+        while self._waiting:
+            record = self._waiting.pop(0)
+            try:
+                event = decode("control", record.key, record.value, record.headers)
+                if isinstance(event, Boundary):
+                    return self._close(record, Cut("train", event.reason, self._resolve(event, stream)))
+                assert isinstance(event, Rollback)
+                if event.to >= self.next_number or event.to < 1:
+                    raise InvalidEvent(
+                        "unknown-generation",
+                        f"a rollback to generation {event.to}",
+                        f"1 to {self.next_number - 1}",
+                        "See the generations there are with: stream-cgzsl check",
+                    )
+                still = {role: dict(stream.starts[role]) for role in DATA_ROLES}
+                return self._close(record, Cut("rollback", event.reason, still, to=event.to))
+            except InvalidEvent as error:
+                log.warning("%s", error.at(record.topic, record.partition, record.offset))
+                self._dead.append((dead_letter(record, error), error.reason))
+                self._dead_end = record.offset + 1
+        return None
+
+    def _resolve(self, event: Boundary, stream: Stream) -> Ends:
+        """The marker's own cut where it has one; partitions it does not name stay where they are."""
+        ends = stream.all_ends()
+        for role, cut in (event.cut or {}).items():
+            if role not in ends:
+                raise InvalidEvent(
+                    "invalid-field", f"the cut names {role!r}", " or ".join(DATA_ROLES), "Use these roles."
+                )
+            starts = stream.starts[role]
+            for partition, offset in cut.items():
+                if partition not in ends[role] or offset > ends[role][partition]:
+                    raise InvalidEvent(
+                        "cut-beyond-end",
+                        f"the cut has {role}/{partition} end at {offset}, and it ends at {ends[role].get(partition)}",
+                        "offsets of acknowledged records",
+                        "Flush the producers, then ask for end offsets, then send the boundary.",
+                    )
+            ends[role] = {p: max(starts.get(p, 0), cut.get(p, starts.get(p, 0))) for p in ends[role]}
+        return ends
+
+    def _close(self, record: Record, cut: Cut) -> Cut:
+        dead, control = self.take_dead(record.offset + 1, accepted=1)
+        return replace(cut, dead=dead, control=control)
+
+    def take_dead(self, end: int | None = None, accepted: int = 0) -> tuple[tuple[Message, ...], Range]:
+        """The control records to put into the next window: up to `end`, else the bad ones read since the last one."""
+        reasons = [slug for _, slug in self._dead]
+        dead = tuple(message for message, _ in self._dead)
+        counts = {slug: reasons.count(slug) for slug in sorted(set(reasons))}
+        end = max(self._start, self._dead_end) if end is None else end
+        control = Range(start=self._start, end=end, accepted=accepted, dead=counts)
+        self._start, self._dead = end, []
+        return dead, control
+
+    def close(self) -> None:
+        self._reader.close()

@@ -1,0 +1,182 @@
+"""Any event there can be, for property tests."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta, timezone
+from typing import Any
+
+import numpy as np
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as hnp
+
+from stream_cgzsl.schemas import (
+    ROLES,
+    Attribute,
+    Boundary,
+    Candidate,
+    DeadLetter,
+    Evaluation,
+    Event,
+    Feature,
+    Genesis,
+    Holdout,
+    LedgerRecord,
+    Prediction,
+    Projection,
+    Published,
+    Range,
+    Retirement,
+    Rollback,
+    Sample,
+    Serving,
+    StateChunk,
+    Withdrawal,
+)
+
+# every character but controls, line and paragraph separators, and halves of surrogate pairs
+names = st.text(st.characters(exclude_categories=["Cc", "Cs", "Zl", "Zp"]), min_size=1, max_size=256)
+texts = st.text(st.characters(exclude_categories=["Cs"]), max_size=300)
+counts = st.integers(0, 2**63 - 1)
+partitions = st.integers(0, 2**31 - 1)
+numbers = st.floats(allow_nan=False, allow_infinity=False)
+shares = st.floats(0, 1)
+digests = st.binary(min_size=32, max_size=32).map(bytes.hex)
+facts = st.dictionaries(
+    texts,
+    st.recursive(
+        st.none() | st.booleans() | st.integers() | numbers | texts,
+        lambda inner: st.lists(inner, max_size=3) | st.dictionaries(texts, inner, max_size=3),
+        max_leaves=6,
+    ),
+    max_size=4,
+)
+vectors = st.sampled_from([(np.float32, 32), (np.float16, 16)]).flatmap(
+    lambda kind: hnp.arrays(
+        kind[0], st.integers(1, 40), elements=st.floats(allow_nan=False, allow_infinity=False, width=kind[1])
+    )
+)
+_offsets = st.integers(-86_399, 86_399).map(lambda seconds: timezone(timedelta(seconds=seconds)))
+times = st.datetimes(datetime(2, 1, 1), datetime(9998, 12, 31), timezones=_offsets)
+
+
+def _maybe(strategy: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
+    return st.none() | strategy
+
+
+_vector_fields: dict[str, st.SearchStrategy[Any]] = {"vector": vectors, "id": _maybe(names), "time": _maybe(times)}
+_published = st.builds(Published, first=counts, end=counts, count=counts, sha256=digests)
+_ranges = st.builds(
+    Range,
+    start=counts,
+    end=counts,
+    accepted=counts,
+    duplicate=counts,
+    late=counts,
+    dead=st.dictionaries(names, counts, max_size=2),
+)
+
+EVENTS: dict[type[Event], st.SearchStrategy[Event]] = {
+    Attribute: st.builds(Attribute, class_id=names, name=_maybe(names), **_vector_fields),
+    Retirement: st.builds(Retirement, class_id=names),
+    Feature: st.builds(Feature, class_id=names, **_vector_fields),
+    Holdout: st.builds(Holdout, class_id=names, **_vector_fields),
+    Sample: st.builds(Sample, request_id=names, **_vector_fields),
+    Boundary: st.builds(
+        Boundary,
+        reason=names,
+        cut=_maybe(st.dictionaries(names, st.dictionaries(partitions, counts, max_size=3), max_size=3)),
+    ),
+    Rollback: st.builds(Rollback, to=counts, reason=names),
+    LedgerRecord: st.builds(
+        LedgerRecord,
+        number=counts,
+        kind=st.sampled_from(["genesis", "train", "describe", "failed", "rollback"]),
+        reason=names,
+        genesis=_maybe(
+            st.builds(
+                Genesis,
+                attributes=st.integers(1, 2**63 - 1),
+                features=st.integers(1, 2**63 - 1),
+                signed=st.booleans(),
+                shared=_maybe(st.booleans()),
+                seed=st.integers(-(2**63), 2**63 - 1),
+            )
+        ),
+        ranges=st.dictionaries(names, st.dictionaries(partitions, _ranges, max_size=2), max_size=2),
+        holdout=st.dictionaries(partitions, counts, max_size=2),
+        inputs=_maybe(digests),
+        configuration=_maybe(facts),
+        configuration_digest=digests,
+        code=names,
+        environment=facts,
+        seen=counts,
+        unseen=counts,
+        generation=_maybe(digests),
+        serving=_maybe(
+            st.builds(
+                Serving,
+                servable=st.booleans(),
+                metric=names,
+                transform=names,
+                centre=st.binary(max_size=20),
+                calibration=facts,
+            )
+        ),
+        projections=_maybe(_published),
+        state=_maybe(_published),
+        error=_maybe(texts),
+    ),
+    Projection: st.builds(
+        Projection,
+        class_id=names,
+        vector=vectors,
+        bias=numbers,
+        seen=st.booleans(),
+        generation=counts,
+        name=_maybe(names),
+    ),
+    Withdrawal: st.builds(Withdrawal, class_id=names),
+    StateChunk: st.builds(
+        StateChunk,
+        chunk=counts,
+        count=st.integers(1, 2**63 - 1),
+        window=counts,
+        data=st.binary(min_size=1, max_size=100),
+    ),
+    Prediction: st.builds(
+        Prediction,
+        request_id=names,
+        status=st.sampled_from(["ok", "no-model", "invalid"]),
+        class_id=_maybe(names),
+        score=_maybe(numbers),
+        top=st.lists(st.builds(Candidate, class_id=names, score=numbers, seen=st.booleans()), max_size=3).map(tuple),
+        generation=_maybe(counts),
+        error=_maybe(texts),
+    ),
+    Evaluation: st.builds(
+        Evaluation,
+        generation=counts,
+        digest=digests,
+        samples=counts,
+        seen=_maybe(shares),
+        unseen=_maybe(shares),
+        harmonic=_maybe(shares),
+        per_class=st.dictionaries(names, shares, max_size=3),
+    ),
+    DeadLetter: st.builds(
+        DeadLetter,
+        key=_maybe(st.binary(max_size=20)),
+        data=st.binary(max_size=100),
+        size=counts,
+        sha256=digests,
+        reason=names,
+        detail=texts,
+        topic=names,
+        partition=counts,
+        offset=counts,
+    ),
+}
+
+ROLE_OF: dict[type[Event], str] = {
+    event: role.name for role in ROLES.values() for event in (*role.events, *filter(None, [role.tombstone]))
+}

@@ -1,0 +1,68 @@
+"""The error itself: short, printable, and whole after a journey between processes."""
+
+from __future__ import annotations
+
+import copy
+import pickle
+import re
+from typing import Any
+
+import pytest
+
+from stream_cgzsl.schemas import InvalidEvent
+from stream_cgzsl.schemas.errors import REASONS, printable, shown
+
+
+def test_it_tells_the_whole_story_in_one_line() -> None:
+    error = InvalidEvent("not-json", "the value is a list", "an object", "Send one object.")
+    assert error.at("cgzsl.control", 0, 12) == (
+        "cgzsl.control/0 offset 12: not-json: the value is a list; expected an object. Send one object."
+    )
+
+
+@pytest.mark.parametrize("travel", [copy.copy, copy.deepcopy, lambda error: pickle.loads(pickle.dumps(error))])
+def test_it_travels_whole(travel: Any) -> None:
+    error = InvalidEvent("not-json", "a\nb", "an object", "Send one object.")
+    there = travel(error)
+    assert (type(there), str(there), vars(there)) == (InvalidEvent, str(error), vars(error))
+
+
+@pytest.mark.parametrize(
+    ("text", "printed"),
+    [
+        ("zebra 斑马", "zebra 斑马"),
+        ("a\nb\x1b[2J\x00", "a\\nb\\x1b[2J\\x00"),
+        ("right-to-left \u202e", "right-to-left \\u202e"),
+        ("half \ud800", "half \\ud800"),
+        ("x" * 200, "x" * 200),
+        ("x" * 201, "x" * 199 + "…"),
+        ("\x00" * 100, "\\x00" * 49 + "\\x0…"),
+    ],
+)
+def test_texts_are_made_fit_for_a_log(text: str, printed: str) -> None:
+    assert printable(text) == printed
+
+
+@pytest.mark.parametrize(
+    ("value", "words"),
+    [
+        ("zebra", "'zebra'"),
+        ("x" * 61, "'" + "x" * 59 + "…'"),
+        ({"a": 1}, "an object"),
+        ([1], "a list"),
+        (True, "true or false"),
+        (10**5000, "a number"),
+        (0.5, "a number"),
+        (None, "null"),
+    ],
+    ids=lambda item: type(item).__name__,
+)
+def test_values_are_named_briefly(value: object, words: str) -> None:
+    assert shown(value) == words
+
+
+def test_reasons_are_slugs_with_a_sentence() -> None:
+    odd = [
+        slug for slug, text in REASONS.items() if not re.fullmatch("[a-z0-9]+(-[a-z0-9]+)*", slug) or text[-1] != "."
+    ]
+    assert odd == []
