@@ -124,8 +124,8 @@ def _unknown_type(reading: Reading, type_name: str) -> InvalidEvent:
 
 def _layout_of_object(reading: Reading, layout: Layout, given: dict[str, bytes], document: dict[str, Any]) -> Layout:
     """That of the object's own `type`, which is taken out of it."""
-    type_name = document.pop("type", None)
-    if type_name is None or type_name == layout.model.type_name():
+    type_name = document.pop("type", layout.model.type_name())
+    if type_name == layout.model.type_name():
         return layout
     if not isinstance(type_name, str):
         raise InvalidEvent("invalid-field", f"type is {shown(type_name)}", "a text", "Leave it out, or send a text.")

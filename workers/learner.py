@@ -10,12 +10,13 @@ from __future__ import annotations
 import logging
 import threading
 import time
+from collections.abc import Callable
 from contextlib import closing
 from dataclasses import replace
 from itertools import pairwise
 
 from stream_cgzsl import __version__
-from stream_cgzsl.bus import Bus, Publisher
+from stream_cgzsl.bus import Bus, Lock, Publisher
 from stream_cgzsl.bus.topics import Topics
 from stream_cgzsl.environment import choose_device, environment
 from stream_cgzsl.errors import BusUnavailable, Cancelled, TooManyDeadLetters
@@ -72,25 +73,40 @@ class LearnerWorker:
         self._accept_loss = accept_loss
         self._device = choose_device(settings.device)
         self._configuration = Configuration(settings.learner, settings.options, int(settings.memory_gb * 1e9))
+        self._lock: Lock | None = None
         self._ready = False
 
     def why_not_ready(self) -> str | None:
-        return None if self._ready else "not restored from the ledger yet"
+        return None if self._ready else "standing by, or not restored from the ledger yet"
 
     def run(self) -> None:
         """Learns window after window. A bus that is away is waited for; every other error ends the worker."""
         self._topics.require(self._bus, _ROLES)
+        name = f"{self._topics.prefix}.learner"
         while not self._stop.is_set():
             try:
-                with self._bus.publisher(f"{self._topics.prefix}.learner") as publisher:
-                    self._learn(publisher)
-            except Cancelled:
-                log.info("stopped in mid-window; it will be read and trained again from its offsets")
+                with self._bus.lock(name, self._topics["control"]) as self._lock:
+                    if self._stand_by():
+                        with self._bus.publisher(name) as publisher:
+                            self._learn(publisher)
+            except Cancelled as reason:
+                log.info("%s", reason)
             except BusUnavailable as error:
-                self._ready = False
                 self._metrics.bus_errors.inc()
                 log.warning("%s; trying again in %g s", error, _RETRY_SECONDS)
                 self._stop.wait(_RETRY_SECONDS)
+            finally:
+                self._ready = False
+
+    def _stand_by(self) -> bool:
+        """Waits until no other learner of the stream is at work; False when this one must stop before."""
+        assert self._lock is not None
+        if not self._lock.acquire(1.0):
+            log.info("another learner is at work; standing by")
+        while not self._stop.is_set():
+            if self._lock.acquire(1.0):
+                return True
+        return False
 
     def _learn(self, publisher: Publisher) -> None:
         """From the ledger as it is now to the last window before `stop`."""
@@ -115,6 +131,7 @@ class LearnerWorker:
         self._ready = True
         with closing(planner):
             while not self._stop.is_set():
+                self._alive()
                 cut = planner.look(records[-1])  # 1 plan
                 if cut is None:
                     for role in ("attributes", "features"):
@@ -132,7 +149,7 @@ class LearnerWorker:
         gathered = self._read(records, lineage, cut)  # 2 read
         clock.append(time.perf_counter())
         if cut.to is None:  # 3 train
-            outcome = lineage.apply(cut.kind, gathered, _Watch(self._stop, self._metrics))
+            outcome = lineage.apply(cut.kind, gathered, _Watch(self._interrupted, self._metrics))
         else:
             before, lineage = lineage.live, restorer.at(cut.to)
             outcome = replace(lineage.roll(number), withdrawn=tuple(before - lineage.live))
@@ -240,15 +257,19 @@ class LearnerWorker:
         )
 
     def _alive(self) -> None:
-        if self._stop.is_set():
-            raise Cancelled("stopped while reading; the window will be read again from its offsets")
+        if self._interrupted():
+            raise Cancelled("stopped in mid-window; it will be read and trained again from its offsets")
+
+    def _interrupted(self) -> bool:
+        """Told to stop, or the lock is gone: another learner may be at work already."""
+        return self._stop.is_set() or not (self._lock is not None and self._lock.held())
 
 
 class _Watch(Monitor):
     """Shows the losses while training, and ends it when the worker must stop."""
 
-    def __init__(self, stop: threading.Event, metrics: LearnerMetrics) -> None:
-        self._stop = stop
+    def __init__(self, interrupted: Callable[[], bool], metrics: LearnerMetrics) -> None:
+        self._interrupted = interrupted
         self._metrics = metrics
 
     def progress(self, progress: Progress) -> None:
@@ -256,4 +277,4 @@ class _Watch(Monitor):
             self._metrics.loss.labels(term).set(value)
 
     def cancelled(self) -> bool:
-        return self._stop.is_set()
+        return self._interrupted()

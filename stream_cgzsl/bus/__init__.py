@@ -6,6 +6,7 @@ from urllib.parse import urlsplit
 
 from stream_cgzsl.bus.interface import (
     Bus,
+    Lock,
     Publisher,
     Reader,
     Receipt,
@@ -34,6 +35,7 @@ def connect(url: str) -> Bus:
 
 __all__ = [
     "Bus",
+    "Lock",
     "Publisher",
     "Reader",
     "Receipt",

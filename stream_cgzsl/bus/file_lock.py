@@ -41,3 +41,12 @@ class FileLock:
         if self._descriptor is not None:
             os.close(self._descriptor)
             self._descriptor = None
+
+    def exists(self) -> bool:
+        return self._path.exists()
+
+    def remove(self) -> None:
+        """Lets go and takes the file away; only for names that nobody will lock again."""
+        if self._descriptor is not None:
+            self._path.unlink(missing_ok=True)
+        self.release()

@@ -161,6 +161,25 @@ class Publisher(AbstractContextManager["Publisher"], ABC):
         self.close()
 
 
+class Lock(AbstractContextManager["Lock"], ABC):
+    """Held by at most one process, as far as anyone can tell: what must not happen twice is fenced by a `Publisher`."""
+
+    @abstractmethod
+    def acquire(self, timeout: float) -> bool:
+        """True once held. Waits at most `timeout` seconds for another holder to die, end, or be silent for a session."""
+
+    @abstractmethod
+    def held(self) -> bool:
+        """Whether it is still held. Cheap; may be asked by any thread."""
+
+    @abstractmethod
+    def close(self) -> None:
+        """Lets go, so that another may hold it at once."""
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
 class Bus(AbstractContextManager["Bus"], ABC):
     """A place where topics are. `url` names it, without secrets."""
 
@@ -198,6 +217,10 @@ class Bus(AbstractContextManager["Bus"], ABC):
 
     @abstractmethod
     def writer(self) -> Writer: ...
+
+    @abstractmethod
+    def lock(self, name: str, topic: str) -> Lock:
+        """The lock `name`. On Kafka it is the membership of group `name` that owns `topic`, which has one partition."""
 
     @abstractmethod
     def publisher(self, name: str) -> Publisher:

@@ -15,8 +15,9 @@ from kafka import KafkaAdminClient, KafkaConsumer
 from kafka import TopicPartition as ClientPartition
 from kafka.admin import ConfigResource, ConfigResourceType
 
-from stream_cgzsl.bus.interface import Bus, Publisher, Reader, Subscription, TopicPartition, TopicSpec, Writer
+from stream_cgzsl.bus.interface import Bus, Lock, Publisher, Reader, Subscription, TopicPartition, TopicSpec, Writer
 from stream_cgzsl.bus.kafka_errors import connecting, missing, talking, translated
+from stream_cgzsl.bus.kafka_lock import KafkaLock
 from stream_cgzsl.bus.kafka_reading import KafkaReader, KafkaSubscription
 from stream_cgzsl.bus.kafka_settings import MAX_RECORD_BYTES, PATIENCE_SECONDS, KafkaSettings
 from stream_cgzsl.bus.kafka_writing import KafkaPublisher, KafkaWriter
@@ -168,6 +169,9 @@ class KafkaBus(Bus):
 
     def writer(self) -> Writer:
         return KafkaWriter(self.settings, self.partitions)
+
+    def lock(self, name: str, topic: str) -> Lock:
+        return KafkaLock(self.settings, name, topic)
 
     def publisher(self, name: str) -> Publisher:
         return KafkaPublisher(self.settings, self.partitions, self.end_offsets, name)

@@ -36,31 +36,32 @@ Ends = Callable[[str], dict[int, int]]
 class _Outbox:
     """Messages handed to a client and not yet acknowledged; the client itself would take any number of them.
 
-    `last` has the highest offset acknowledged in each partition since it was cleared.
+    `last`, where it is kept, has the highest offset acknowledged in each partition since `forget`.
     """
 
-    def __init__(self, settings: KafkaSettings, client: Any, partitions: Partitions) -> None:
+    def __init__(self, settings: KafkaSettings, client: Any, partitions: Partitions, keep_last: bool = False) -> None:
         self._settings = settings
         self._client = client
         self._look_up = partitions
         self._counts: dict[str, int] = {}
         self._underway: deque[tuple[Receipt, Any, str, int]] = deque()
         self._bytes = 0
+        self._keep_last = keep_last
         self.last: dict[ClientPartition, int] = {}
 
     def send(self, topic: str, message: Message, partition: int | None) -> Receipt:
-        if topic not in self._counts:
-            self._counts[topic] = self._look_up(topic)
-        if partition is not None and not 0 <= partition < self._counts[topic]:
-            self._check(topic, partition)
+        if partition is not None or topic not in self._counts:
+            self._check(topic, partition or 0)
         key, value, headers, timestamp_ms = message
-        if value is None and key is None:
+        size = _OVERHEAD_BYTES
+        if value is not None:
+            size += len(value)
+        elif key is None:
             value = b""  # the client wants one of the two; an empty value means the same
         try:
             future = self._client.send(topic, value, key, list(headers), partition, timestamp_ms)
         except errors.KafkaError as error:
             raise translated(error, self._settings, topic) from error
-        size = _OVERHEAD_BYTES + (len(value) if value else 0)
         receipt = Receipt()
         self._underway.append((receipt, future, topic, size))
         self._bytes += size
@@ -69,7 +70,9 @@ class _Outbox:
         return receipt
 
     def _check(self, topic: str, partition: int) -> None:
-        """The topic may have grown since we asked."""
+        """Asks about a topic that is new to us, or that must have grown since we asked."""
+        if 0 <= partition < self._counts.get(topic, 0):
+            return
         count = self._counts[topic] = self._look_up(topic)
         if not 0 <= partition < count:
             raise TopicMissing(
@@ -85,19 +88,23 @@ class _Outbox:
         self._wait_until(0)
 
     def _wait_until(self, left: int) -> None:
-        """Takes the oldest answers until at most `left` bytes are under way."""
+        """Takes the oldest answers until at most `left` bytes are under way, then raises the first failure of them."""
         failure: CgzslError | None = None
         while self._underway and self._bytes > left:
             receipt, future, topic, size = self._underway.popleft()
             self._bytes -= size
-            try:
-                answer = future.get(PATIENCE_SECONDS + _GRACE_SECONDS)
-                receipt.partition, receipt.offset = answer.partition, answer.offset
+            if future.is_done and future.exception is None:
+                answer = future.value
+            else:
+                try:
+                    answer = future.get(PATIENCE_SECONDS + _GRACE_SECONDS)
+                except errors.KafkaError as error:
+                    failure = failure or self._failure(error, topic)
+                    continue
+            receipt.partition = answer.partition
+            receipt.offset = answer.offset
+            if self._keep_last:
                 self.last[answer.topic_partition] = answer.offset
-            except errors.KafkaError as error:
-                if failure is None:
-                    failure = self._failure(error, topic)
-                    failure.__cause__ = error
         if failure is not None:
             raise failure
 
@@ -109,9 +116,10 @@ class _Outbox:
                 self._look_up(topic, _GRACE_SECONDS)
             except TopicMissing as gone:
                 self._counts.pop(topic, None)
-                return gone
+                failure = gone
             except CgzslError:
                 pass  # then the first error says it
+        failure.__cause__ = error
         return failure
 
     def forget(self) -> None:
@@ -153,7 +161,7 @@ class KafkaPublisher(Publisher):
         self._spent: CgzslError | None = None
         with connecting(settings):
             self._client = KafkaProducer(**settings.publisher(name))
-        self._outbox = _Outbox(settings, self._client, partitions)
+        self._outbox = _Outbox(settings, self._client, partitions, keep_last=True)
         try:
             with talking(settings):
                 self._client.init_transactions()

@@ -8,14 +8,25 @@ that gap at the price of one disk flush a commit.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from urllib.parse import parse_qs, unquote, urlsplit
 
-from stream_cgzsl.bus.interface import Bus, Publisher, Reader, Subscription, TopicPartition, TopicSpec, Writer
+from stream_cgzsl.bus.interface import (
+    Bus,
+    Lock,
+    Publisher,
+    Reader,
+    Record,
+    Subscription,
+    TopicPartition,
+    TopicSpec,
+    Writer,
+)
+from stream_cgzsl.bus.lease import Lease
 from stream_cgzsl.bus.sqlite_file import SqliteFile, first_at, missing, partition_id, writing
 from stream_cgzsl.bus.sqlite_reading import SqliteReader, SqliteSubscription
-from stream_cgzsl.bus.sqlite_writing import SqlitePublisher, SqliteWriter
+from stream_cgzsl.bus.sqlite_writing import Appender, SqlitePublisher, SqliteWriter
 from stream_cgzsl.errors import UsageError
 
 
@@ -29,8 +40,12 @@ class SqliteBus(Bus):
             raise UsageError(f"{url!r} names no file: use sqlite:///relative.db or sqlite:////absolute/path.db")
         options = {name: values[-1].lower() for name, values in parse_qs(parts.query).items()}
         synchronous = options.pop("synchronous", "normal")
-        if options or synchronous not in ("normal", "full"):
-            raise UsageError(f"{url!r}: the only option is synchronous=normal or synchronous=full")
+        session = options.pop("session_timeout_ms", "15000")
+        if options or synchronous not in ("normal", "full") or not session.isdigit() or int(session) < 1000:
+            raise UsageError(
+                f"{url!r}: the options are synchronous=normal or full, and session_timeout_ms, at least 1000"
+            )
+        self._session_seconds = int(session) / 1000
         self.file = SqliteFile(Path(path), synchronous)
         self.url = self.file.url
         self._db = self.file.open()
@@ -81,8 +96,23 @@ class SqliteBus(Bus):
     def writer(self) -> Writer:
         return SqliteWriter(self.file)
 
+    def lock(self, name: str, topic: str) -> Lock:  # noqa: ARG002 - the topic is what Kafka needs
+        return Lease(self.file.path, name, self._session_seconds)
+
     def publisher(self, name: str) -> Publisher:
         return SqlitePublisher(self.file, name)
+
+    def place(self, tp: TopicPartition, records: Sequence[Record]) -> None:
+        """Writes records at the offsets they have, which must lie behind everything there is. For copies."""
+        with writing(self._db, self.url):
+            Appender(self._db, self.url).place_at(tp, records)
+
+    def bound(self, tp: TopicPartition, first: int, end: int) -> None:
+        """Says where a copied partition begins and ends, when that is not at a record."""
+        with writing(self._db, self.url) as db:
+            db.execute(
+                "UPDATE partitions SET first = ?, next = max(next, ?) WHERE topic = ? AND number = ?", (first, end, *tp)
+            )
 
     def close(self) -> None:
         self._db.close()

@@ -7,7 +7,7 @@ import time
 import zlib
 from collections.abc import Iterable, Mapping
 
-from stream_cgzsl.bus.interface import Publisher, Receipt, TopicPartition, Writer
+from stream_cgzsl.bus.interface import Publisher, Receipt, Record, TopicPartition, Writer
 from stream_cgzsl.bus.sqlite_file import (
     OFFSET_BITS,
     SqliteFile,
@@ -17,14 +17,14 @@ from stream_cgzsl.bus.sqlite_file import (
     translated,
     writing,
 )
-from stream_cgzsl.errors import Fenced, MessageTooLarge, TopicMissing
+from stream_cgzsl.errors import Fenced, MessageTooLarge, Refused, TopicMissing
 from stream_cgzsl.schemas.message import Message
 
 _MAX_VALUE = 64 * 1024 * 1024
 _BUFFER_BYTES = 4 * 1024 * 1024
 
 
-class _Appender:
+class Appender:
     """Appends to partitions inside an open transaction, keeping their counters until `store`."""
 
     def __init__(self, db: sqlite3.Connection, url: str) -> None:
@@ -68,6 +68,21 @@ class _Appender:
             rows.append((place, ms, counter[2], message.key, pack_headers(message.headers), message.value))
         self._db.executemany("INSERT INTO records VALUES (?, ?, ?, ?, ?, ?)", rows)
 
+    def place_at(self, tp: TopicPartition, records: Iterable[Record]) -> None:
+        """Appends records at their own offsets, gaps and all, and stores the counters."""
+        counter, rows = self._load(tp), []
+        for record in records:
+            if record.offset < counter[1]:
+                raise Refused(
+                    f"{self._url}: {tp.topic}/{tp.partition} already ends at {counter[1]}, after {record.offset}"
+                )
+            counter[1], counter[2] = record.offset + 1, max(counter[2], record.timestamp_ms)
+            place = counter[0] << OFFSET_BITS | record.offset
+            headers = pack_headers(record.headers)
+            rows.append((place, record.timestamp_ms, counter[2], record.key, headers, record.value))
+        self._db.executemany("INSERT INTO records VALUES (?, ?, ?, ?, ?, ?)", rows)
+        self.store()
+
     def _load(self, tp: TopicPartition) -> list[int]:
         query = "SELECT id, next, latest_ms FROM partitions WHERE topic = ? AND number = ?"
         row = self._db.execute(query, tp).fetchone()
@@ -93,7 +108,7 @@ class SqliteWriter(Writer):
     def __init__(self, file: SqliteFile) -> None:
         self._db = file.open()
         self._url = file.url
-        self._appender = _Appender(self._db, file.url)
+        self._appender = Appender(self._db, file.url)
         self._waiting: list[tuple[TopicPartition, Message, Receipt]] = []
         self._bytes = 0
 
@@ -128,7 +143,7 @@ class SqlitePublisher(Publisher):
         self._db = file.open()
         self._url = file.url
         self._name = name
-        self._appender = _Appender(self._db, file.url)
+        self._appender = Appender(self._db, file.url)
         self._waiting: list[tuple[TopicPartition, Message, Receipt]] = []
         with writing(self._db, self._url) as db:
             self._epoch = db.execute(

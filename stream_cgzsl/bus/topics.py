@@ -9,8 +9,6 @@ from stream_cgzsl.bus.interface import Bus, TopicSpec
 from stream_cgzsl.errors import TopicMisconfigured, TopicMissing, UsageError
 from stream_cgzsl.schemas.roles import ROLES
 
-_SMALL_SEGMENTS = {"segment.bytes": str(32 * 1024 * 1024)}  # the active segment of a compacted topic is never compacted
-
 
 @dataclass(frozen=True)
 class Topics:
@@ -33,12 +31,7 @@ class Topics:
     def specs(self, partitions: int = 1) -> list[TopicSpec]:
         """Every topic as it should be, with `partitions` partitions where a role may have several."""
         return [
-            TopicSpec(
-                self[role.name],
-                1 if role.single else partitions,
-                role.cleanup,
-                _SMALL_SEGMENTS if role.cleanup == "compact" else {},
-            )
+            TopicSpec(self[role.name], 1 if role.single else partitions, role.cleanup)
             for role in ROLES.values()
         ]
 
@@ -79,8 +72,8 @@ class Topics:
 
 
 def _kept_well(wanted: str, actual: str) -> bool:
-    """A topic that may expire may also be kept for ever; nothing else may differ."""
-    return actual == wanted or (wanted == "expire" and actual == "keep")
+    """A topic that may expire may also be kept for ever; one whose settings we may not see is taken on trust."""
+    return actual in (wanted, "unknown") or (wanted == "expire" and actual == "keep")
 
 
 _HOW_TO = {

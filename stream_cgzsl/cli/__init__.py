@@ -11,10 +11,14 @@ from collections.abc import Sequence
 from stream_cgzsl import __version__
 from stream_cgzsl.errors import CgzslError
 
-COMMANDS = ("demo", "up", "learn", "score", "boundary", "topics", "schemas", "broker")
+COMMANDS = (
+    *("demo", "up", "learn", "score", "boundary", "rollback"),
+    *("topics", "check", "replay", "copy", "dead_letters", "schemas", "broker"),
+)
 
 _EPILOG = """exit codes: 0 done; 1 error; 2 wrong usage; 3 the bus is away; 4 the bus refused; 5 a topic is missing or
-kept wrongly; 6 another learner took over; 7 records expired; 8 the ledger is broken; 130 interrupted"""
+kept wrongly; 6 another learner took over; 7 records expired; 8 the ledger is broken;
+9 more dead letters than allowed; 10 replay: different; 11 replay: inputs differ; 12 replay: not verifiable; 130 interrupted"""
 
 
 def main(argv: Sequence[str] | None = None) -> int:

@@ -21,10 +21,13 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from stream_cgzsl.learners import losses
+from stream_cgzsl.learners.batches import Rows
 from stream_cgzsl.learners.networked import Networks
-from stream_cgzsl.learners.paper import Classes, Paper, Training, attributes_of, class_means, descend, noise
-from stream_cgzsl.learners.replay import Replay, Rows
+from stream_cgzsl.learners.networks import noise
+from stream_cgzsl.learners.paper import Paper
+from stream_cgzsl.learners.replay import Replay
 from stream_cgzsl.learners.statistics import Statistics
+from stream_cgzsl.learners.training import Classes, Training, attributes_of, class_means, descend
 
 
 def mean_likeness(x: Tensor, y: Tensor, s: Tensor, signed: bool) -> Tensor:
@@ -36,35 +39,31 @@ class AuthorsTraining(Training):
     """The same step with the code's losses. `sal` has no effect; `nuclear` also weighs G's |mu' - mu|."""
 
     def step(self, x: Tensor, y: Tensor, unseen: Tensor, z: Tensor) -> dict[str, Tensor]:
-        o, c, n, seen = self.options, self.classes, len(x), self.classes.seen
+        k, c, n, seen = self.options.scale, self.classes, len(x), self.classes.places.seen
         fake = self.g.generate(z, c.attributes[torch.cat((y, unseen))])  # [n + u, F]
-        x_seen, x_unseen = losses.unit(fake).split((n, len(unseen)))  # [n, F], [u, F]
+        x_seen, x_unseen = torch.split(losses.unit(fake), [n, len(unseen)])  # [n, F], [u, F]
 
         p, s = self.projections, losses.unit(self.projections)  # [C, F]
-        on_d: dict[str, Tensor] = {}
-        if o.gan:
-            real, made = mean_likeness(x, y, s, c.signed), mean_likeness(x_seen.detach(), y, s, c.signed)
-            on_d["gan_d"] = o.gan * (made.log() - real.log())
-        if o.rcl:
-            on_d["rcl"] = o.rcl * losses.rcl(x, y, s[:seen], o.scale)
-        if o.nuclear:
-            on_d["nuclear"] = o.nuclear * F.mse_loss(p[:seen], c.means)
-        descend(self.optimise_d, on_d)
+        real, made = mean_likeness(x, y, s, c.signed), mean_likeness(x_seen.detach(), y, s, c.signed)
+        on_d = {
+            "gan_d": made.log() - real.log(),
+            "rcl": losses.rcl(x, y, s[:seen], k),
+            "nuclear": F.mse_loss(p[:seen], c.means),
+        }
+        descend(self.optimise_d, on_d, self.weights)
 
         self.projections = self.d(c.attributes)  # [C, F]
         s = losses.unit(self.projections.detach())  # [C, F]
-        on_g: dict[str, Tensor] = {}
-        if o.gan:
-            on_g["gan_g"] = -o.gan * mean_likeness(x_seen, y, s, c.signed).log()
-        if o.pcl:
-            on_g["pcl"] = o.pcl * losses.pcl(x_seen, y, s[:seen], o.scale)
-        if o.snl and len(unseen):
-            on_g["snl"] = o.snl * losses.pcl(x_unseen, unseen, s, o.scale)
-        if o.nuclear:
-            i, fake_means = class_means(fake[:n], y)  # [m], [m, F]
-            on_g["mean"] = o.nuclear * torch.linalg.vector_norm(fake_means - c.means[i], dim=1).mean()
-        descend(self.optimise_g, on_g)
-        return {**on_d, **on_g}
+        i, fake_means = class_means(fake[:n], y)  # [m], [m, F]
+        on_g = {
+            "gan_g": -mean_likeness(x_seen, y, s, c.signed).log(),
+            "pcl": losses.pcl(x_seen, y, s[:seen], k),
+            "mean": torch.linalg.vector_norm(fake_means - c.means[i], dim=1).mean(),
+        }
+        if len(unseen):
+            on_g["snl"] = losses.pcl(x_unseen, unseen, s, k)  # the cross-entropy of L_snl, but with G's gradient
+        descend(self.optimise_g, on_g, {**self.weights, "mean": self.options.nuclear})
+        return on_d | on_g
 
 
 class AuthorsCode(Paper):

@@ -1,13 +1,17 @@
-"""G(z, c): features of a class drawn from its mean and the pooled covariance, met only in the few directions asked for."""
+"""G(z, c): features of a class drawn from its mean and the pooled covariance, met only in the directions asked for."""
 
 from __future__ import annotations
 
 import torch
 
 from stream_cgzsl.learners.standard import Standard
+from stream_cgzsl.learners.triangular import times_lower_transposed
 
 JITTER = 1e-9
 """Added to the covariance, whose mean variance is 1, so that one of few rows has a Cholesky factor too."""
+
+BATCHES = 12
+"""Batches of noise that are made. They are used in turn, with their sign turned each time and for other classes."""
 
 
 class Draws:
@@ -17,28 +21,29 @@ class Draws:
     Products with standardised directions are then products with `out_of(directions)`.
     """
 
-    def __init__(self, standard: Standard, directions: torch.Tensor, pool: int, generator: torch.Generator) -> None:
-        """`directions` [k, features]. A pool of noise is made at once; `take` pairs it with classes."""
+    def __init__(self, standard: Standard, directions: torch.Tensor, batch: int, generator: torch.Generator) -> None:
+        """`directions` [k, features]."""
         whitening = standard.whitening
         covariance = whitening.covariance()
         covariance.diagonal().add_(JITTER)
         factor = torch.linalg.cholesky(covariance).to(torch.float32)
-        z = torch.randn(pool, whitening.features, generator=generator).to(factor.device)
-        self._noise = z @ factor.T  # [pool, features]
-        published = whitening.out_of(directions).to(torch.float32)
-        self._noise_products = self._noise @ published.T  # [pool, k]
+        z = torch.randn(BATCHES * batch, whitening.features, generator=generator).to(factor.device)
+        published = whitening.out_of(directions).to(torch.float32)  # [k, features]
+        self._batch = batch
+        self._noise = times_lower_transposed(z, factor)  # [batches * batch, features]
+        self._noise_squares = self._noise.square().sum(dim=1)
+        self._noise_products = self._noise @ published.T  # [batches * batch, k]
         self._offsets = standard.offsets.to(torch.float32)  # [seen, features]
-        self._products = self._offsets @ published.T  # [seen, k]
+        self._offset_squares = self._offsets.square().sum(dim=1)
+        self._offset_products = self._offsets @ published.T  # [seen, k]
         self._gain = whitening.gain
 
-    def take(self, labels: torch.Tensor, first: int) -> torch.Tensor:
-        """[labels, k]: one draw of each label's class, with the pool's noise from number `first` on.
-
-        The pool is used again and again, with its sign turned each time.
-        """
-        number = torch.arange(first, first + len(labels), device=labels.device)
-        position = number % len(self._noise)
-        sign = 1.0 - 2.0 * ((number // len(self._noise)) % 2)[:, None]
-        lengths = torch.linalg.vector_norm(self._offsets[labels] + sign * self._noise[position], dim=1)
-        products = self._products[labels] + sign * self._noise_products[position]
-        return products * (self._gain / lengths.clamp_min(1e-12))[:, None]
+    def take(self, labels: torch.Tensor, turn: int) -> torch.Tensor:
+        """[batch, k]: one draw of each label's class; batch number `turn`."""
+        first = turn % BATCHES * self._batch
+        sign = -1.0 if turn // BATCHES % 2 else 1.0
+        noise = slice(first, first + self._batch)
+        between = (self._offsets[labels] * self._noise[noise]).sum(dim=1)
+        squares = self._offset_squares[labels] + 2 * sign * between + self._noise_squares[noise]
+        products = self._offset_products[labels] + sign * self._noise_products[noise]  # [batch, k]
+        return products * (self._gain * squares.clamp_min(1e-12).rsqrt())[:, None]

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import torch
 import torch.nn.functional as F
 
+from stream_cgzsl.learners.adam import Adam
 from stream_cgzsl.learners.draws import Draws
 from stream_cgzsl.learners.interface import Monitor, Progress
 from stream_cgzsl.learners.projection import EXPONENT, LEAN, PRIOR, RBF, regression
@@ -17,14 +18,14 @@ BATCH = 256
 RATE = 0.02
 SHARPNESS = 30.0
 OFFSET = 0.1
+
 FEWEST = 4
-POOL = 3200
-"""Rows of noise, used four times in the course of the steps, twice with either sign and each time for other classes."""
+"""With fewer classes nothing is learned: the offset would drift."""
 
 
 @dataclass(frozen=True)
 class Recipe:
-    """The ingredients that can be left out, each with the value the method gives it."""
+    """The ingredients that can be left out, each as the method has it."""
 
     exponent: float = EXPONENT
     lean: float = LEAN
@@ -41,80 +42,80 @@ class Trained:
     offset: float
 
 
-class _Episode:
-    """Everything training needs, as products between class means (and class vectors): C x C numbers, not C x D."""
+class Episodes:
+    """The C seen classes, as products between their means (and class vectors): C x C numbers, not C x features.
+
+    With E = 0.5 F what is expected of the means, T = M - E what attributes must tell and R the regression, a
+    hidden class is at P = E + R T. Scores need x.P = x.E + R (x.T) and |P|^2 = |E|^2 + 2 R (E.T) + R (T.T') R'.
+    """
 
     def __init__(self, standard: Standard, recipe: Recipe, generator: torch.Generator) -> None:
+        seen, means = standard.seen, standard.means
         self.recipe = recipe
         self.signal = standard.signal
-        self.attributes = standard.attributes[standard.seen].to(torch.float32)  # [C, attributes]
-        means = standard.means
         self.classes = len(means)
-        expected = None if standard.prior is None else recipe.prior * standard.prior[standard.seen]
+        self.attributes = standard.attributes[seen].to(torch.float32)  # [C, attributes]
+        self.lengths = means.square().sum(dim=1).to(torch.float32).clamp_min(TINY**2).sqrt()  # [C]
+        expected = None if standard.prior is None else recipe.prior * standard.prior[seen]
         targets = means if expected is None else means - expected
         directions = targets if expected is None else torch.cat([targets, expected])
-        self.draws = Draws(standard, directions, POOL, generator)
-        gram = (directions @ directions.T).to(torch.float32)
-        self.lengths = torch.linalg.vector_norm(means, dim=1).to(torch.float32).clamp_min(TINY)  # [C]
-        self.gram = gram[: self.classes, : self.classes]  # [C, C]
-        self.cross = gram[self.classes :, : self.classes] if expected is not None else None  # [C, C]
-        self.expected = gram.diagonal()[self.classes :] if expected is not None else None  # [C]
+        self.draws = Draws(standard, directions, BATCH, generator)
+        self.products = (directions @ targets.T).to(torch.float32)  # [C or 2 C, C]: T.T', and E.T' below
+        self.expected = None if expected is None else expected.square().sum(dim=1).to(torch.float32)  # [C]
 
     def loss(
         self,
         weights: torch.Tensor,
         sharpness: torch.Tensor,
         offset: torch.Tensor,
-        keep: torch.Tensor,
-        rest: torch.Tensor,
+        order: torch.Tensor,
+        kept: int,
         labels: torch.Tensor,
-        first: int,
+        turn: int,
     ) -> torch.Tensor:
-        """Cross-entropy of draws of `labels` among keep and rest, in this order; `labels` are positions in it."""
-        c, recipe = self.classes, self.recipe
-        products = self.draws.take(torch.cat([keep, rest])[labels], first)
-        contributions = regression(self.attributes * weights.exp(), keep, rest, recipe.rbf)  # [rest, keep]
-        kept, hidden = products[:, keep], products[:, keep] @ contributions.T  # [batch, keep], [batch, rest]
-        spread = contributions @ self.gram[keep][:, keep]
-        energy = (spread * contributions).sum(dim=1)
-        if self.cross is not None and self.expected is not None:
-            kept = kept + products[:, c + keep]
-            hidden = hidden + products[:, c + rest]
-            energy = energy + 2 * (contributions * self.cross[rest][:, keep]).sum(dim=1) + self.expected[rest]
+        """Cross-entropy of a batch of draws among all classes, the first `kept` of `order` known, the others hidden.
+
+        `labels` are positions in `order`; `sharpness` is a logarithm.
+        """
+        recipe, keep, rest = self.recipe, order[:kept], order[kept:]
+        products = self.draws.take(order[labels], turn)  # [batch, C or 2 C]
+        told = products[:, keep]  # x.T
+        r = regression(self.attributes * weights.exp(), keep, rest, recipe.rbf)  # [rest, keep]
+        spread = r.detach() @ self.products[keep[:, None], keep]  # [rest, keep]
+        energy = ((2 * r - r.detach()) * spread).sum(dim=1)  # R (T.T') R', and its derivative, from one product
+        hidden = told @ r.T  # [batch, rest]
+        if self.expected is not None:
+            below = rest + self.classes
+            energy = energy + 2 * (r * self.products[below[:, None], keep]).sum(dim=1) + self.expected[rest]
+            hidden = hidden + products[:, below]
+            told = told + products[:, keep + self.classes]
         lengths = torch.cat([self.lengths[keep], energy.clamp_min(TINY**2).sqrt()])
-        scores = torch.cat([kept, hidden], dim=1) / lengths**recipe.exponent
-        scores = scores - recipe.lean * self.signal * lengths ** (2 - recipe.exponent)
-        scores = scores - offset * (torch.arange(c, device=scores.device) < len(keep))
+        biases = -recipe.lean * self.signal * lengths ** (2 - recipe.exponent)
+        biases = torch.cat([biases[:kept] - offset, biases[kept:]])
+        scores = torch.cat([told, hidden], dim=1) * lengths**-recipe.exponent + biases  # [batch, C]
         return F.cross_entropy(sharpness.exp() * scores, labels)
 
 
 def train(standard: Standard, recipe: Recipe, generator: torch.Generator, monitor: Monitor) -> Trained:
-    """From scratch at every window: nothing of an earlier one is needed. With fewer than 4 classes nothing is learned."""
+    """From scratch at every window: nothing of an earlier one is needed."""
     device = standard.means.device
-    weights = torch.zeros(standard.attributes.shape[1], device=device, requires_grad=recipe.weigh)
+    weights = torch.zeros(standard.attributes.shape[1], device=device)
     classes = len(standard.means)
     if classes < FEWEST:
-        return Trained(weights.detach(), OFFSET)
-    episode = _Episode(standard, recipe, generator)
-    sharpness = torch.tensor(SHARPNESS, device=device).log().requires_grad_()
-    offset = torch.tensor(OFFSET, device=device, requires_grad=True)
-    hidden = min(max(2, round(classes / 4)), classes - 2)
-    kept = classes - hidden
-    optimiser = torch.optim.Adam([p for p in (weights, sharpness, offset) if p.requires_grad], lr=RATE)
+        return Trained(weights, OFFSET)
+    sharpness = torch.tensor(SHARPNESS, device=device).log()
+    offset = torch.tensor(OFFSET, device=device)
+    parameters = [weights, sharpness, offset] if recipe.weigh else [sharpness, offset]
+    optimiser = Adam(parameters)
+    episodes = Episodes(standard, recipe, generator)
+    kept = classes - min(max(2, round(classes / 4)), classes - 2)
     for step in range(STEPS):
         monitor.check()
         order = torch.randperm(classes, generator=generator).to(device)
-        labels = torch.cat(
-            [
-                torch.randint(kept, classes, (BATCH // 2,), generator=generator),
-                torch.randint(kept, (BATCH - BATCH // 2,), generator=generator),
-            ]
-        ).to(device)
-        for group in optimiser.param_groups:
-            group["lr"] = RATE * min(1.0, 2 * (1 - step / STEPS))
-        optimiser.zero_grad()
-        loss = episode.loss(weights, sharpness, offset, order[:kept], order[kept:], labels, step * BATCH)
-        loss.backward()  # type: ignore[no-untyped-call]
-        optimiser.step()
+        half = BATCH // 2
+        hidden_labels = torch.randint(kept, classes, (half,), generator=generator)
+        labels = torch.cat([hidden_labels, torch.randint(kept, (BATCH - half,), generator=generator)]).to(device)
+        loss = episodes.loss(weights, sharpness, offset, order, kept, labels, step)
+        optimiser.step(torch.autograd.grad(loss, parameters), RATE * min(1.0, 2 * (1 - step / STEPS)))
         monitor.progress(Progress(step + 1, STEPS, {"rcl": float(loss.detach())}))
-    return Trained(weights.detach(), float(offset))
+    return Trained(weights.detach(), float(offset.detach()))

@@ -27,7 +27,7 @@ def unit(x: torch.Tensor) -> torch.Tensor:
 
 def transformed(rows: Array, transform: str, device: torch.device | str = "cpu") -> torch.Tensor:
     """[rows, features] of any float type -> float64 rows of length 1, square roots first if the transform says so."""
-    x = torch.from_numpy(np.array(rows, dtype=np.float64, ndmin=2)).to(device)
+    x = torch.from_numpy(np.array(rows, dtype=np.float32, ndmin=2)).to(device)
     if transform == "sqrt":
         x = x.clamp_min_(0).sqrt_()
-    return unit(x)
+    return unit(x.to(torch.float64))

@@ -13,6 +13,8 @@ the table says what a gradient of each term can reach.
 | `snl`           | D     | generated unseen features, all classes      |
 | `sal`           | G     | mean generated features                     |
 | `nuclear`       | D     | projections against class means             |
+| `first_moment`  | G     | generated features against class means      |
+| `second_moment` | G     | generated features against their variance   |
 """
 
 from __future__ import annotations
@@ -69,8 +71,8 @@ def snl(fake: Tensor, y: Tensor, s: Tensor, scale: float) -> Tensor:
     return F.cross_entropy(scale * (fake.detach() @ s.T), y)
 
 
-def sal(fake_means: Tensor, means: Tensor, similarity: Tensor, near: Tensor, above: float, below: float) -> Tensor:
-    """L_sal = 1/N sum_i sum_{j in I_i} max(0, c_ij - (t_ij + above))^2 + max(0, (t_ij - below) - c_ij)^2, on G,
+def sal(fake_means: Tensor, means: Tensor, similarity: Tensor, near: Tensor, eps: float) -> Tensor:
+    """L_sal = 1/N sum_i sum_{j in I_i} max(0, c_ij - (t_ij + eps))^2 + max(0, (t_ij - eps) - c_ij)^2, on G,
 
     with c_ij = cos(mu_j, mu'_i) and t_ij = cos(a_j, a_i). The n neighbours of class i are given by their means.
 
@@ -78,8 +80,8 @@ def sal(fake_means: Tensor, means: Tensor, similarity: Tensor, near: Tensor, abo
     near: [classes, n], 1 where there is such a neighbour and 0 where a class has fewer than n
     """
     cosine = torch.einsum("if,ijf->ij", unit(fake_means), means)  # [classes, n]
-    excess = (cosine - (similarity + above)).clamp(min=0)
-    shortfall = ((similarity - below) - cosine).clamp(min=0)
+    excess = (cosine - (similarity + eps)).clamp(min=0)
+    shortfall = ((similarity - eps) - cosine).clamp(min=0)
     return (near * (excess.square() + shortfall.square())).sum(1).mean()
 
 
@@ -91,16 +93,35 @@ def nuclear(projections: Tensor, means: Tensor) -> Tensor:
     return (means - projections).square().sum(1).mean()
 
 
-def neighbours(attributes: Tensor, seen: Tensor, n: int) -> tuple[Tensor, Tensor, Tensor]:
+def first_moment(one: Tensor, other: Tensor, means: Tensor) -> Tensor:
+    """E (x1 - mu).(x2 - mu) = |E x' - mu|^2 for two independent draws x1, x2 of each class, on G.
+
+    one, other, means: [n, features]
+    """
+    return ((one - means) * (other - means)).sum(1).mean()
+
+
+def second_moment(one: Tensor, other: Tensor, variance: Tensor) -> Tensor:
+    """sum_f (sd'_f - sd_f)^2 with sd'^2 = E (x1 - x2)^2 / 2 within classes, on G: with the first moment, the squared
+
+    Wasserstein distance of two Gaussians without correlations. Variances are taken to be at least 5 % of the mean one:
+    the root of a coordinate that does not vary has no gradient.
+
+    one, other: [n, features], variance: [features]
+    """
+    floor = 0.05 * variance.mean() + TINY
+    made = (one - other).square().mean(0) / 2  # [features]
+    return (made.clamp(min=floor).sqrt() - variance.clamp(min=floor).sqrt()).square().sum()
+
+
+def neighbours(attributes: Tensor, seen: int, n: int) -> tuple[Tensor, Tensor, Tensor]:
     """The n seen classes nearest to each class by attribute cosine, itself apart; fewer seen classes give fewer columns.
 
-    attributes: [classes, attributes], seen: [seen] rows of the seen classes
-    -> positions in `seen` [classes, n], cosines [classes, n], 1 where there is a neighbour and else 0 [classes, n]
+    attributes: [classes, attributes], of which the first `seen` are of seen classes
+    -> seen classes [classes, n], cosines [classes, n], 1 where there is a neighbour and else 0 [classes, n]
     """
     a = unit(attributes)
-    cosine = a @ a[seen].T  # [classes, seen]
-    itself = torch.arange(len(a), device=a.device)[:, None] == seen
-    best = cosine.masked_fill(itself, -torch.inf).sort(dim=1, descending=True, stable=True)
-    positions = best.indices[:, : min(n, len(seen))]
-    near = ~itself.gather(1, positions)
-    return positions, cosine.gather(1, positions), near.to(a.dtype)
+    cosine = a @ a[:seen].T  # [classes, seen]
+    itself = torch.eye(len(a), seen, dtype=torch.bool, device=a.device)
+    best = cosine.masked_fill(itself, -torch.inf).sort(dim=1, descending=True, stable=True).indices[:, :n]
+    return best, cosine.gather(1, best), (~itself).gather(1, best).to(a.dtype)

@@ -62,29 +62,30 @@ class Moments:
             kept = len(given.rows)
             if kept == 0:
                 continue
-            total = torch.zeros(features, dtype=torch.float64, device=device)
+            weight = ((given.count - 1) / max(kept - 1, 1)) ** 0.5
+            sizes, centres = [], []
             for start in range(0, kept, ROWS_AT_ONCE):
                 check()
-                total += transformed(given.rows[start : start + ROWS_AT_ONCE], transform, device).sum(dim=0)
-            mean = total / kept
+                block = transformed(given.rows[start : start + ROWS_AT_ONCE], transform, device)
+                sizes.append(len(block))
+                centres.append(block.mean(dim=0))
+                gram.add(block.sub_(centres[-1]), weight)
+            size = torch.tensor(sizes, dtype=torch.float64, device=device)[:, None]
+            centre = torch.stack(centres)  # [blocks, features]
+            mean = (size * centre).sum(dim=0) / kept
             if not bool(torch.isfinite(mean).all()):
                 raise TrainingFailed(
                     f"class {class_id!r} has features that are not finite; remove them and train again"
                 )
-            if kept > 1:
-                weight = ((given.count - 1) / (kept - 1)) ** 0.5
-                for start in range(0, kept, ROWS_AT_ONCE):
-                    check()
-                    block = transformed(given.rows[start : start + ROWS_AT_ONCE], transform, device)
-                    gram.add(block.sub_(mean).mul_(weight))
-                freedom += given.count - 1
+            if len(sizes) > 1:
+                gram.add(size.sqrt() * (centre - mean), weight)
+            freedom += given.count - 1 if kept > 1 else 0
             counts[class_id] = given.count
             means[class_id] = mean.cpu().numpy()
         return cls(counts, means, gram.total(), sum(counts.values()), freedom)
 
     def merge(self, other: Moments, device: torch.device | str = "cpu") -> Moments:
         """Both together, as if all rows had come at once. Which of the two is asked does not change a byte."""
-        gram = _Gram(len(self.scatter), device)
         counts: dict[str, int] = {}
         means: dict[str, Array] = {}
         gaps: list[Array] = []
@@ -98,6 +99,7 @@ class Moments:
             gaps.append((other.means[class_id] - self.means[class_id]) * (one * two / (one + two)) ** 0.5)
         scatter = self.scatter + other.scatter
         if gaps:
+            gram = _Gram(len(scatter), device)
             gram.add(torch.from_numpy(np.stack(gaps)).to(device))
             scatter += gram.total()
         freedom = self.freedom + other.freedom + len(gaps)
@@ -116,29 +118,38 @@ class Moments:
 
 
 class _Gram:
-    """Sums x'x over blocks of rows; small blocks are gathered so that each product is worth its cost."""
+    """Sums x'x over rows, so many at a time that each product is worth its cost."""
 
     def __init__(self, features: int, device: torch.device | str) -> None:
         self._sum = torch.zeros((features, features), dtype=torch.float64, device=device)
-        self._waiting: list[torch.Tensor] = []
-        self._rows = 0
+        self._buffer = torch.empty((ROWS_AT_ONCE, features), dtype=torch.float64, device=device)
+        self._filled = 0
 
-    def add(self, block: torch.Tensor) -> None:
-        if self._rows + len(block) > ROWS_AT_ONCE:
-            self._flush()
-        self._waiting.append(block)
-        self._rows += len(block)
+    def add(self, rows: torch.Tensor, weight: float = 1.0) -> None:
+        while len(rows):
+            part = rows[: ROWS_AT_ONCE - self._filled]
+            rows = rows[len(part) :]
+            torch.mul(part, weight, out=self._buffer[self._filled : self._filled + len(part)])
+            self._filled += len(part)
+            if self._filled == ROWS_AT_ONCE:
+                self._flush()
 
     def _flush(self) -> None:
-        if not self._waiting:
-            return
-        x = self._waiting[0] if len(self._waiting) == 1 else torch.cat(self._waiting)
-        for start in range(0, len(self._sum), COLUMNS_AT_ONCE):
-            stop = start + COLUMNS_AT_ONCE
+        x = self._buffer[: self._filled]
+        for start, stop in self._blocks():
             self._sum[start:stop, start:].addmm_(x[:, start:stop].T, x[:, start:])
-        self._waiting, self._rows = [], 0
+        self._filled = 0
 
     def total(self) -> Array:
-        self._flush()
-        upper = torch.triu(self._sum)
-        return (upper + torch.triu(self._sum, 1).T).cpu().numpy()
+        """[features, features], exactly symmetric."""
+        if self._filled:
+            self._flush()
+        for start, stop in self._blocks():
+            square = self._sum[start:stop, start:stop].triu()
+            self._sum[start:stop, start:stop] = square + square.triu(1).T
+            self._sum[stop:, start:stop] = self._sum[start:stop, stop:].T
+        return self._sum.cpu().numpy()
+
+    def _blocks(self) -> list[tuple[int, int]]:
+        size = len(self._sum)
+        return [(start, min(start + COLUMNS_AT_ONCE, size)) for start in range(0, size, COLUMNS_AT_ONCE)]

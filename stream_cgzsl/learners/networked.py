@@ -1,48 +1,152 @@
-"""What learners with a G and a D share: where the networks are remembered, and that they must stay finite."""
+"""What learners with a G and a D share: how a window is trained, and where the networks are remembered."""
 
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Iterable
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
 
 import torch
+from torch import Tensor
 
 from stream_cgzsl.errors import TrainingFailed
-from stream_cgzsl.learners.base import StatisticsLearner
+from stream_cgzsl.learners.base import Lesson, StatisticsLearner
 from stream_cgzsl.learners.calibration import Evidence
-from stream_cgzsl.learners.interface import Snapshot
-from stream_cgzsl.learners.networks import Generator, Projector, TwoLayers
+from stream_cgzsl.learners.evidence import Scorer
+from stream_cgzsl.learners.interface import Monitor, Snapshot
+from stream_cgzsl.learners.networks import Generator, Projector
+from stream_cgzsl.learners.prequential import Withheld, seen_evidence, unseen_evidence, withhold
 from stream_cgzsl.learners.randomness import generator
-from stream_cgzsl.learners.replay import Replay
+from stream_cgzsl.learners.replay import Replay, nothing
+from stream_cgzsl.learners.statistics import Statistics
 
 Networks = tuple[Generator, Projector]
 
-EVERY = 10
-"""Progress is told once in so many iterations."""
+
+@dataclass(frozen=True)
+class NetworkOptions:
+    """The printed constants. A loss is switched off by weight 0, replay by 0 rows.
+
+    `replay` is the most rows a class: it gives no more than the window's classes have on average, as the authors did
+    by hand for each data set. `max_iterations` bounds a window, however large. `calibrate` finds the seen offset.
+    """
+
+    hidden: int = 1024
+    learning_rate: float = 0.005
+    batch: int = 64
+    unseen_batch: int = 16
+    max_iterations: int = 500
+    scale: float = 10.0
+    neighbours: int = 3
+    tolerance: float = 0.01
+    gan: float = 1.0
+    rcl: float = 1.0
+    pcl: float = 1.0
+    snl: float = 1.0
+    sal: float = 1.0
+    nuclear: float = 1.0
+    replay: int = 300
+    calibrate: bool = True
+
+    @property
+    def rows(self) -> int:
+        """More rows than this can never be trained on in one window."""
+        return self.max_iterations * self.batch
+
+    @property
+    def weights(self) -> dict[str, float]:
+        """By loss term; L_GAN has a side of D and one of G."""
+        terms = ("rcl", "pcl", "snl", "sal", "nuclear")
+        return {"gan_d": self.gan, "gan_g": self.gan, **{term: float(getattr(self, term)) for term in terms}}
 
 
 class NetworkLearner(StatisticsLearner):
-    """Remembers G, D and the evidence for its offset; nothing before its first window of features."""
+    """Remembers G, D and the evidence for its offset; nothing before its first window of features.
+
+    A subclass says what fresh networks are, how they score and generate, and how they are trained.
+    """
+
+    options: NetworkOptions
 
     @abstractmethod
     def _fresh(self, rng: torch.Generator) -> Networks:
         """Networks that know nothing, on the CPU, drawn from `rng`."""
 
+    @abstractmethod
+    def _scorer(self, statistics: Statistics, networks: Networks) -> Scorer:
+        """Scores as they are published, without offset."""
+
+    @abstractmethod
+    def _generate(
+        self, networks: Networks, before: Statistics, classes: Tensor, rows: int, rng: torch.Generator
+    ) -> Replay:
+        """`rows` published features of each of `classes`, which are indices in order of id."""
+
+    @abstractmethod
+    def _optimise(
+        self, lesson: Lesson, withheld: Withheld, replayed: Replay, networks: Networks | None, monitor: Monitor
+    ) -> Networks:
+        """The networks after the lesson. Those from before are copies, to go on with; None in the first window."""
+
+    def _train(self, lesson: Lesson, monitor: Monitor) -> Snapshot:
+        window, before = lesson.window, lesson.before
+        if not any(len(given.rows) for given in window.features.values()):
+            return self._memory
+        evidence = Evidence.restore(self._memory).faded()
+        withheld = withhold(lesson, self.device) if self.options.calibrate else Withheld.nothing(lesson)
+        old = self._remembered(self._memory)
+        replayed = nothing(self.space.features, self.device)
+        if old is not None and before.seen.any():
+            if self.options.calibrate:
+                evidence = unseen_evidence(evidence, window, before, self._scorer(before, old))
+            replayed = self._replay(lesson, old)
+        networks = self._optimise(lesson, withheld, replayed, old, monitor)
+        self._require_finite(networks, window.number)
+        evidence = seen_evidence(evidence, withheld, self._scorer(withheld.statistics, networks))
+        told, (g, d) = evidence.snapshot(), networks
+        return Snapshot({**g.arrays("G"), **d.arrays("D"), **told.arrays}, {**told.meta, "replay": replayed.record()})
+
+    def _replay(self, lesson: Lesson, networks: Networks) -> Replay:
+        """From the networks as the last window left them, for the classes they were trained on."""
+        classes = torch.from_numpy(lesson.before.seen).nonzero()[:, 0].to(self.device)
+        given = [len(examples.rows) for examples in lesson.window.features.values()]
+        rows = min(self.options.replay, -(-sum(given) // len(given)), self.options.rows // len(classes))
+        if not rows:
+            return nothing(self.space.features, self.device)
+        return self._generate(networks, lesson.before, classes, rows, self._rng(lesson.window.number, "replay"))
+
     def _remembered(self, memory: Snapshot) -> Networks | None:
         """Copies of the networks in a memory, on the device."""
         if "G.w1" not in memory.arrays:
             return None
-        networks = self._fresh(torch.Generator())
-        for name, network in zip("GD", networks, strict=True):
-            network.load(name, memory.arrays)
-        return self._placed(networks)
+        g, d = self._fresh(torch.Generator())
+        g.load("G", memory.arrays)
+        d.load("D", memory.arrays)
+        return self._placed((g, d))
 
     def _placed(self, networks: Networks) -> Networks:
         g, d = networks
         return g.to(self.device), d.to(self.device)
 
     def _rng(self, number: int, purpose: str) -> torch.Generator:
-        return generator(self.space.seed, number, f"{self.name}/{purpose}")
+        return generator(self.space.seed, number, purpose)
+
+    def _offset(self, memory: Snapshot) -> float:
+        return Evidence.restore(memory).offset() if self.options.calibrate else 0.0
+
+    def _record(self, memory: Snapshot) -> Mapping[str, Any]:
+        """For `Generation.calibration`."""
+        offset = Evidence.restore(memory).record() if self.options.calibrate else {"offset": 0.0}
+        return {**offset, **memory.meta["replay"]}
+
+    def _require_finite(self, networks: Networks, number: int) -> None:
+        for network in networks:
+            if not all(bool(torch.isfinite(p).all()) for p in network.parameters()):
+                raise TrainingFailed(
+                    f"window {number}: training of learner {self.name!r} left weights that are not finite; the window "
+                    "was not learned. A lower learning_rate may help"
+                )
 
     def restore(self, snapshot: Snapshot) -> None:
         """Raises `ValueError` also when the networks are of another size than the options say."""
@@ -53,21 +157,3 @@ class NetworkLearner(StatisticsLearner):
         except ValueError:
             self._statistics, self._memory = before
             raise
-
-
-def remember(networks: Networks, evidence: Evidence, replayed: Replay) -> Snapshot:
-    """The memory after a window."""
-    told = evidence.snapshot()
-    g, d = networks
-    return Snapshot(
-        {**g.arrays("G"), **d.arrays("D"), **told.arrays}, {**told.meta, "replay": replayed.record()}
-    )
-
-
-def require_finite(networks: Iterable[TwoLayers], learner: str, number: int) -> None:
-    for network in networks:
-        if not all(bool(torch.isfinite(p).all()) for p in network.parameters()):
-            raise TrainingFailed(
-                f"window {number}: training of learner {learner!r} left weights that are not finite; the window was "
-                "not learned. A lower learning_rate may help"
-            )

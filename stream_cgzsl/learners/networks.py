@@ -81,3 +81,8 @@ class Projector(TwoLayers):
 def xavier_normal(outputs: int, inputs: int, rng: torch.Generator) -> Tensor:
     """[outputs, inputs] drawn from N(0, 2 / (inputs + outputs))."""
     return torch.randn(outputs, inputs, generator=rng) * math.sqrt(2 / (inputs + outputs))
+
+
+def noise(rows: int, attributes: Tensor, rng: torch.Generator) -> Tensor:
+    """z ~ N(0, I) of the attributes' size, drawn on the CPU whatever the device: [rows, attributes]."""
+    return torch.randn(rows, attributes.shape[1], generator=rng).to(attributes.device)

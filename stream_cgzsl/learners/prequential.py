@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-import numpy as np
 import numpy.typing as npt
 import torch
 
@@ -33,6 +32,10 @@ class Withheld:
     statistics: Statistics
     trained: Mapping[str, Examples]
     held: Mapping[str, Array]
+
+    @classmethod
+    def nothing(cls, lesson: Lesson) -> Withheld:
+        return cls(lesson.after, lesson.window.features, {})
 
 
 def withhold(lesson: Lesson, device: torch.device | str) -> Withheld:

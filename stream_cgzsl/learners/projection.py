@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import torch
 
@@ -41,9 +41,31 @@ def regression(attributes: torch.Tensor, keep: torch.Tensor, rest: torch.Tensor,
     length = (kept - centre).square().sum(dim=1).mean().clamp_min(TINY**2).sqrt()
     u, w = (kept - centre) / length, (attributes[rest] - centre) / length
     gram = kernel(u, u, rbf)
-    gram = gram + RIDGE * torch.eye(len(u), dtype=u.dtype, device=u.device)
-    contributions: torch.Tensor = torch.linalg.solve(gram, kernel(u, w, rbf))
-    return contributions.T
+    ridge = torch.full((len(u),), RIDGE, dtype=u.dtype, device=u.device)
+    return solve(gram + torch.diag(ridge), kernel(u, w, rbf)).T
+
+
+class _Solve(torch.autograd.Function):
+    """A^-1 B for a symmetric positive definite A, with one factorisation for the value and for both derivatives."""
+
+    @staticmethod
+    def forward(ctx: Any, matrix: torch.Tensor, right: torch.Tensor) -> torch.Tensor:
+        factor = torch.linalg.cholesky(matrix)
+        solution = torch.cholesky_solve(right, factor)
+        ctx.save_for_backward(factor, solution)
+        return solution
+
+    @staticmethod
+    def backward(ctx: Any, gradient: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        factor, solution = ctx.saved_tensors
+        right = torch.cholesky_solve(gradient, factor)
+        return -right @ solution.T, right
+
+
+def solve(matrix: torch.Tensor, right: torch.Tensor) -> torch.Tensor:
+    """[n, n] symmetric positive definite, [n, m] -> matrix^-1 right."""
+    solution: torch.Tensor = _Solve.apply(matrix, right)  # type: ignore[no-untyped-call]
+    return solution
 
 
 def project(

@@ -6,30 +6,12 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-import numpy.typing as npt
 import torch
 from torch import Tensor
 
+from stream_cgzsl.learners.batches import Rows
 from stream_cgzsl.learners.features import ROWS_AT_ONCE, transformed
 from stream_cgzsl.windows.window import Examples
-
-Array = npt.NDArray[Any]
-
-
-@dataclass(frozen=True, eq=False)
-class Rows:
-    """Rows to train on and the index of each row's class."""
-
-    x: Tensor  # [rows, features]
-    y: Tensor  # [rows] int64
-
-    def __len__(self) -> int:
-        return len(self.y)
-
-    def sorted(self) -> Rows:
-        """By class, otherwise in the order they are in."""
-        order = self.y.sort(stable=True).indices
-        return Rows(self.x[order], self.y[order])
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,13 +35,13 @@ def replay(
 ) -> Replay:
     """`rows` features of each of `classes`, less those that are taken for another class.
 
-    classes: [n] indices; generate: [rows] classes -> [rows, features]; classify: [rows, features] -> [rows] classes
+    classes: [n] numbers; generate: [rows] classes -> [rows, features]; classify: [rows, features] -> [rows] classes
     """
     kept: list[Tensor] = []
     labels: list[Tensor] = []
     wanted = classes.repeat_interleave(rows)
     with torch.no_grad():
-        for part in wanted.split(ROWS_AT_ONCE):
+        for part in torch.split(wanted, ROWS_AT_ONCE):
             x = generate(part)
             right = classify(x) == part
             kept.append(x[right])
@@ -76,16 +58,16 @@ def real(
     Each class then gives the same share, its first rows: a window has them in an order that means nothing.
     """
     total = sum(len(given.rows) for given in examples.values())
-    index = {class_id: i for i, class_id in enumerate(class_ids)}
+    number = {class_id: i for i, class_id in enumerate(class_ids)}
     x: list[Tensor] = []
     y: list[Tensor] = []
     for class_id, given in examples.items():
-        share = -(-len(given.rows) * min(most, total) // total) if total else 0
+        share = -(-len(given.rows) * min(most, total) // max(total, 1))
         x.append(transformed(given.rows[:share], transform, device).to(torch.float32))
-        y.append(torch.full((share,), index[class_id], device=device))
+        y.append(torch.full((share,), number[class_id], device=device))
     return Rows(torch.cat(x), torch.cat(y))
 
 
 def mixed(fresh: Rows, replayed: Rows) -> Rows:
-    """The window's own rows and the replayed ones, by class."""
-    return Rows(torch.cat((fresh.x, replayed.x)), torch.cat((fresh.y, replayed.y))).sorted()
+    """The window's own rows and the replayed ones."""
+    return Rows(torch.cat((fresh.x, replayed.x)), torch.cat((fresh.y, replayed.y)))

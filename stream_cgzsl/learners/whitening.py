@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import torch
 
 from stream_cgzsl.learners.moments import Moments
+from stream_cgzsl.learners.triangular import inverse_lower, times_lower, times_lower_transposed
 
 SHRINKAGE = 0.2
 """How soon the measured covariance is believed: its weight is a half once there are D / 0.2 rows of D features."""
@@ -28,6 +29,7 @@ class Whitening:
     root: torch.Tensor  # [features, features] float64
     alpha: float
     variance: float  # v0: the mean variance of a feature inside a class
+    symmetric: bool  # the root is; otherwise it is lower triangular
     spread: float  # sum of S's variances after whitening: sum of sd^2
 
     @property
@@ -45,11 +47,11 @@ class Whitening:
 
     def into(self, rows: torch.Tensor) -> torch.Tensor:
         """[n, features] in the published feature space -> the standardised space."""
-        return rows @ self.root.T
+        return rows @ self.root.T if self.symmetric else times_lower_transposed(rows, self.root)
 
     def out_of(self, directions: torch.Tensor) -> torch.Tensor:
         """Weights on standardised coordinates -> the same weights on published features."""
-        return directions @ self.root
+        return directions @ self.root if self.symmetric else times_lower(directions, self.root)
 
 
 def whiten(
@@ -61,7 +63,7 @@ def whiten(
     variance = max(float(sigma.diagonal().mean()), FLOOR)
     if not enabled:
         root = torch.eye(features, dtype=torch.float64, device=device)
-        return Whitening(moments, root, 1.0, variance, float(sigma.diagonal().sum()) / variance)
+        return Whitening(moments, root, 1.0, variance, True, float(sigma.diagonal().sum()) / variance)
     alpha = 1 / (1 + SHRINKAGE * moments.rows / features)
     sigma *= (1 - alpha) / variance
     sigma.diagonal().add_(alpha)
@@ -69,28 +71,11 @@ def whiten(
         values, vectors = torch.linalg.eigh(sigma)
         root = (vectors / values.clamp_min(alpha).sqrt()) @ vectors.T
     else:
-        root = _inverse(torch.linalg.cholesky(sigma))
+        root = inverse_lower(torch.linalg.cholesky(sigma))
     # trace(Sigma^-1 S), with S = (Sigma - alpha I) / (1 - alpha); alpha is 1 only when there are no rows at all
     spread = (features - alpha * float(root.square().sum())) / (1 - alpha) if alpha < 1 else 0.0
-    return Whitening(moments, root, alpha, variance, max(spread, 0.0))
+    return Whitening(moments, root, alpha, variance, symmetric, max(spread, 0.0))
 
 
 def _covariance(moments: Moments, device: torch.device | str) -> torch.Tensor:
     return torch.from_numpy(moments.scatter).to(device) / max(moments.freedom, 1)
-
-
-def _inverse(lower: torch.Tensor) -> torch.Tensor:
-    """Inverse of a lower triangular matrix by halves: a third of the work of solving for the identity."""
-    size = len(lower)
-    if size <= 256:
-        identity = torch.eye(size, dtype=lower.dtype, device=lower.device)
-        solved: torch.Tensor = torch.linalg.solve_triangular(lower, identity, upper=False)
-        return solved
-    half = size // 2
-    inverse = torch.zeros_like(lower)
-    inverse[:half, :half] = first = _inverse(lower[:half, :half])
-    inverse[half:, half:] = _inverse(lower[half:, half:])
-    inverse[half:, :half] = torch.linalg.solve_triangular(
-        lower[half:, half:], lower[half:, :half] @ -first, upper=False
-    )
-    return inverse

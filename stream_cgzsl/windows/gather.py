@@ -10,12 +10,14 @@ import numpy as np
 
 from stream_cgzsl.bus import Bus, Reader, Record, TopicPartition
 from stream_cgzsl.bus.topics import Topics
+from stream_cgzsl.errors import Expired
 from stream_cgzsl.schemas import (
     KEPT_BYTES,
     Attribute,
     DeadLetter,
     Feature,
     Genesis,
+    Headers,
     InvalidEvent,
     Message,
     Range,
@@ -26,6 +28,9 @@ from stream_cgzsl.schemas import (
 )
 from stream_cgzsl.windows.kept import KeptSample
 from stream_cgzsl.windows.window import Array, Description, Window
+
+ORIGINAL = "original_"
+"""Before the name of each header a dead letter has from the record it was."""
 
 Offsets = dict[int, int]
 Ends = dict[str, Offsets]
@@ -110,9 +115,21 @@ class Gatherer:
         take = reading.take_attribute if role == "attributes" else reading.take_feature
         while reader.position(tp) < tally.end:
             alive()
-            for record in reader.poll(1.0, self._poll_records):
+            records = reader.poll(1.0, self._poll_records)
+            if not records:
+                self._check_end(tp, tally.end)
+            for record in records:
                 if record.offset < tally.end:
                     take(record, tally)
+
+    def _check_end(self, tp: TopicPartition, wanted: int) -> None:
+        """Nothing came: that is a pause of the bus, or these records are no longer there and never will be."""
+        end = self._bus.end_offsets(tp.topic)[tp.partition]
+        if end < wanted:
+            raise Expired(
+                f"{tp.topic}/{tp.partition} ends at {end} and the window at {wanted}; was the topic made anew? "
+                "Bring its records back"
+            )
 
 
 class _Reading:
@@ -237,7 +254,10 @@ def hash_id(role: str, text: str) -> bytes:
 
 
 def dead_letter(record: Record, error: InvalidEvent) -> Message:
-    """The record with the reason why it could not be used. Its key and its own headers travel along."""
+    """The record with the reason why it could not be used. Its key and its own headers travel along.
+
+    As of its value, at most 64 kB are kept of each: no record can be too large to be buried.
+    """
     value = record.value or b""
     letter = DeadLetter(
         data=value[:KEPT_BYTES],
@@ -250,8 +270,23 @@ def dead_letter(record: Record, error: InvalidEvent) -> Message:
         offset=record.offset,
     )
     message = encode(letter)
-    original = tuple((f"original_{name}", value) for name, value in record.headers)
-    return message._replace(key=record.key, headers=message.headers + original)
+    key = None if record.key is None else record.key[:KEPT_BYTES]
+    headers = message.headers + _original(record.headers)
+    return message._replace(key=key, headers=headers, timestamp_ms=record.timestamp_ms)
+
+
+def _original(headers: Headers) -> Headers:
+    """The headers of a record under their new names, cut where they are longer than what is kept of a value."""
+    kept: list[tuple[str, bytes]] = []
+    room = KEPT_BYTES
+    for header, value in headers:
+        name = (ORIGINAL + header)[:256]
+        room -= len(name.encode())
+        if room < 0:
+            break
+        kept.append((name, value[:room]))
+        room -= len(kept[-1][1])
+    return tuple(kept)
 
 
 def _inputs_digest(window: Window, hashes: Mapping[str, list[bytes]]) -> str:

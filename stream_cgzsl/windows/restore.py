@@ -64,9 +64,9 @@ class Restorer:
         kind = "describe" if record.kind == "failed" else record.kind
         return lineage, lineage.apply(kind, gathered).generation
 
-    def gather(self, lineage: Lineage, record: LedgerRecord) -> Gathered:
-        """The window of a ledger record, read again from its ranges."""
-        configuration = configuration_at(self.records, record.number)
+    def gather(self, lineage: Lineage, record: LedgerRecord, configuration: Configuration | None = None) -> Gathered:
+        """The window of a ledger record, read again from its ranges; under its own configuration unless one is given."""
+        configuration = configuration or configuration_at(self.records, record.number)
         gatherer = Gatherer(self.bus, self.topics, genesis_of(self.records), configuration.memory_bytes)
         starts = {
             role: {p: span.start for p, span in record.ranges[role].items()} for role in ("attributes", "features")

@@ -1,0 +1,93 @@
+"""One holder a group: whoever owns the group's only partition. Kept by a thread that does nothing but poll."""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from typing import Any
+
+import kafka.errors as errors
+from kafka import KafkaConsumer
+
+from stream_cgzsl.bus.interface import Lock
+from stream_cgzsl.bus.kafka_errors import connecting, talking
+from stream_cgzsl.bus.kafka_settings import KafkaSettings
+from stream_cgzsl.errors import BusUnavailable, CgzslError
+
+log = logging.getLogger(__name__)
+
+
+class KafkaLock(Lock):
+    """Cooperative-sticky: a standby that joins never takes the partition from a holder that is alive."""
+
+    def __init__(self, settings: KafkaSettings, group: str, topic: str) -> None:
+        self._settings = settings
+        self._group = group
+        self._topic = topic
+        self._session = settings.session_timeout_ms / 1000
+        self._changed = threading.Condition()
+        self._closing = threading.Event()
+        self._owned = False
+        self._polled = 0.0
+        self._failure: CgzslError | None = None
+        self._thread: threading.Thread | None = None
+
+    def acquire(self, timeout: float) -> bool:
+        if self._thread is None:
+            self._thread = threading.Thread(target=self._keep, name="lock", daemon=True)
+            self._thread.start()
+        deadline = time.monotonic() + timeout
+        with self._changed:
+            while not self.held():
+                if self._failure is not None:
+                    failure, self._failure, self._thread = self._failure, None, None
+                    raise failure
+                left = deadline - time.monotonic()
+                if left <= 0:
+                    return False
+                self._changed.wait(min(left, 0.2))
+        return True
+
+    def held(self) -> bool:
+        """A holder that could not poll for a whole session must assume that another one has taken over."""
+        return self._owned and time.monotonic() - self._polled < self._session
+
+    def _keep(self) -> None:
+        try:
+            with connecting(self._settings):
+                client = KafkaConsumer(**self._settings.member(self._group))
+            try:
+                client.subscribe([self._topic])
+                while not self._closing.is_set():
+                    with talking(self._settings, self._topic):
+                        self._poll(client)
+            finally:
+                self._owned = False
+                client.close()
+        except CgzslError as error:
+            self._end(error)
+        except (errors.KafkaError, OSError) as error:
+            self._end(BusUnavailable(f"{self._settings.url}: the membership of {self._group!r} was lost: {error}"))
+
+    def _poll(self, client: Any) -> None:
+        client.poll(timeout_ms=200, max_records=1)
+        assigned = client.assignment()
+        if assigned:
+            client.pause(*assigned)  # the records are for the holder's own reader
+        with self._changed:
+            if self._owned != bool(assigned):
+                log.info("%s the lock %r", "holding" if assigned else "waiting for", self._group)
+            self._owned, self._polled = bool(assigned), time.monotonic()
+            self._changed.notify_all()
+
+    def _end(self, error: CgzslError) -> None:
+        with self._changed:
+            self._owned, self._failure = False, error
+            self._changed.notify_all()
+
+    def close(self) -> None:
+        self._closing.set()
+        if self._thread is not None:
+            self._thread.join(timeout=10.0)
+            self._thread = None

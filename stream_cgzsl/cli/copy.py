@@ -1,0 +1,33 @@
+"""`copy FROM TO`: copy a stream's topics to another bus, offsets kept; Kafka to one SQLite file, to share and replay."""
+
+from __future__ import annotations
+
+import argparse
+
+from stream_cgzsl.bus import connect
+from stream_cgzsl.cli.flags import add, settings_from, topics_from
+
+
+def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    parser = commands.add_parser("copy", help="copy a stream to another bus, offsets kept", description=__doc__)
+    parser.add_argument("source", metavar="FROM", help="the bus to read, such as kafka://host:9092")
+    parser.add_argument("target", metavar="TO", help="the bus to write, such as sqlite:///run.db")
+    add(parser, ("prefix", "topics", "log_level"))
+    parser.set_defaults(run=run)
+
+
+def run(arguments: argparse.Namespace) -> None:
+    from rich.progress import Progress, SpinnerColumn, TextColumn
+
+    from stream_cgzsl.bus.copy import copy
+
+    settings = settings_from(arguments)
+    columns = (SpinnerColumn(), TextColumn("{task.description} {task.completed:,.0f} records"))
+    with connect(arguments.source) as source, connect(arguments.target) as target, Progress(*columns) as progress:
+        task = progress.add_task("copying", total=None)
+
+        def told(topic: str, records: int) -> None:
+            progress.update(task, description=topic, advance=records)
+
+        total = copy(source, target, topics_from(settings), told=told)
+    print(f"{total:,} records copied from {source.url} to {target.url}")

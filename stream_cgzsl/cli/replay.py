@@ -1,0 +1,93 @@
+"""`replay`: train the windows of a ledger again from their ranges, and compare; or learn them with other settings.
+
+Verdicts: identical; equivalent (another environment, within the stated bounds); different; inputs differ; not
+verifiable (records expired). The exit code is 0 when all are identical or equivalent, else that of the worst: 10
+different, 11 inputs differ, 12 not verifiable.
+"""
+
+from __future__ import annotations
+
+import argparse
+from typing import Any
+
+from stream_cgzsl.bus import Bus, connect
+from stream_cgzsl.bus.topics import Topics
+from stream_cgzsl.cli.flags import STREAM, add, settings_from, topics_from
+from stream_cgzsl.errors import UsageError
+from stream_cgzsl.schemas import LedgerRecord
+from stream_cgzsl.settings import pairs
+
+
+def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    parser = commands.add_parser("replay", help="train a ledger's windows again and compare", description=__doc__)
+    parser.add_argument("--verify", action="store_true", help="compare with the ledger (what it does without --with)")
+    parser.add_argument(
+        "--from", dest="first", type=int, default=1, metavar="N", help="begin at window N, from a snapshot"
+    )
+    parser.add_argument("--until", type=int, metavar="N", help="end with window N")
+    parser.add_argument(
+        "--with", dest="overrides", action="append", metavar="NAME=VALUE", help="learner=NAME or an option of it"
+    )
+    parser.add_argument("--to", metavar="PREFIX", help="with --with: publish the result under this prefix")
+    add(parser, (*STREAM, "device", "threads"))
+    parser.set_defaults(run=run)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    from stream_cgzsl.environment import choose_device, prepare
+    from stream_cgzsl.windows.ledger import read_all
+
+    settings = settings_from(arguments)
+    topics = topics_from(settings)
+    if arguments.verify and arguments.overrides:
+        raise UsageError("--verify compares with the ledger, --with changes what is learned: choose one")
+    if arguments.to and not arguments.overrides:
+        raise UsageError("--to publishes what --with learned: say what to change")
+    prepare(settings.threads)
+    device = choose_device(settings.device)
+    with connect(settings.bus) as bus:
+        topics.require(bus, ("attributes", "features", "windows"))
+        records = read_all(bus, topics)
+        if len(records) < 2:
+            raise UsageError(f"{bus.url}: the stream {topics.prefix!r} has no window to replay")
+        if arguments.overrides:
+            return _what_if(bus, topics, records, arguments, device)
+        return _verify(bus, topics, records, arguments, device)
+
+
+def _verify(bus: Bus, topics: Topics, records: list[LedgerRecord], arguments: argparse.Namespace, device: str) -> int:
+    from stream_cgzsl.windows.replay import EXIT_CODES, verify
+
+    worst, verdicts = 0, []
+    for replayed in verify(bus, topics, records, device, arguments.first, arguments.until):
+        print(f"window {replayed.number:4} {replayed.kind:9} {replayed.verdict.value}: {replayed.detail}", flush=True)
+        verdicts.append(replayed.verdict.value)
+        worst = max(worst, EXIT_CODES[replayed.verdict])
+    print(", ".join(f"{verdicts.count(verdict)} {verdict}" for verdict in dict.fromkeys(verdicts)))
+    return worst
+
+
+def _what_if(bus: Bus, topics: Topics, records: list[LedgerRecord], arguments: argparse.Namespace, device: str) -> int:
+    from contextlib import ExitStack
+
+    from stream_cgzsl.lineage import Configuration
+    from stream_cgzsl.windows.relearn import INPUT_ROLES, beside, relearn
+    from stream_cgzsl.windows.restore import configuration_at
+
+    old = configuration_at(records, len(records) - 1)
+    changes: dict[str, Any] = pairs(arguments.overrides)
+    learner = changes.pop("learner", old.learner)
+    options = {**(old.options if learner == old.learner else {}), **changes}
+    configuration = Configuration(learner, options, old.memory_bytes)
+    with ExitStack() as stack:
+        into = None
+        if arguments.to is not None:
+            target = beside(topics, arguments.to)
+            bus.create(spec for spec in target.specs() if spec.name not in {target[role] for role in INPUT_ROLES})
+            if bus.end_offsets(target["windows"])[0]:
+                raise UsageError(f"{bus.url}: the prefix {arguments.to!r} has a ledger already; choose another")
+            into = (stack.enter_context(bus.publisher(f"{arguments.to}.learner")), target)
+        for window in relearn(bus, topics, records, configuration, device, arguments.until, into):
+            told = window.error or window.generation.digest[:12]
+            print(f"window {window.number:4} {window.kind:9} {told}", flush=True)
+    return 0
