@@ -18,7 +18,16 @@ REASONS: dict[str, str] = {
     "missing-key": "The record has no key.",
     "key-mismatch": "The record's key and the same field of the event differ.",
 }
-"""Why a record is refused: the slug that labels metrics and dead letters, and what it means."""
+"""Why a decoder refuses a record: the slug that labels metrics and dead letters, and what it means."""
+
+STREAM_REASONS: dict[str, str] = {
+    "unknown-class": "A feature's class has not been described.",
+    "wrong-dimension": "The vector is not as long as this stream's vectors.",
+    "negative-feature": "A number is negative, and this stream's features are not signed.",
+    "unknown-generation": "A rollback to a generation there is not.",
+    "cut-beyond-end": "A boundary's cut ends after the last record there is.",
+}
+"""Why a worker refuses a valid event: it does not fit the stream as it is."""
 
 _LONGEST = 200
 

@@ -24,7 +24,7 @@ class Lease(Lock):
         self._me = uuid.uuid4().hex
         self._alive = FileLock(beside, f"{name}.{self._me}")
         self._guard = FileLock(beside, f"{name}.guard")
-        self._file = beside.with_name(f"{beside.name}-{name}.lease")
+        self._file = beside.with_name(f"{beside.name}-{name.replace('/', '_')}.lease")
         self._ended = threading.Event()
         self._beating: threading.Thread | None = None
 

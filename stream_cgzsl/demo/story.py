@@ -126,7 +126,7 @@ class Story:
 
         feeder.blunder(first[0])
         feeder.teach(first, _EXAMPLES, "first task")
-        play("12 of them get examples", "480 examples sent; the learner trains", first, waiting)
+        play("12 get examples", "480 examples sent; the learner trains", first, waiting)
 
         feeder.describe([newcomer])
         now = play("1 more described", "one description sent", first, (*waiting, newcomer))

@@ -56,7 +56,7 @@ class Adversarial(NetworkLearner, StandardisingLearner):
         gain = self.space.features**-0.5
         g, d = Generator(*sizes, "linear", rng, gain), Projector(*sizes, "linear", rng, gain)
         with torch.no_grad():
-            d.w2 *= TIMID
+            d.w2.mul_(TIMID)
         return g, d
 
     def _generate(

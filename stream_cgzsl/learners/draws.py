@@ -22,7 +22,7 @@ class Draws:
     """
 
     def __init__(self, standard: Standard, directions: torch.Tensor, batch: int, generator: torch.Generator) -> None:
-        """`directions` [k, features]."""
+        """`directions` [k, features]; every `take` is of `batch` labels."""
         whitening = standard.whitening
         covariance = whitening.covariance()
         covariance.diagonal().add_(JITTER)

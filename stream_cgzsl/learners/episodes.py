@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Protocol
 
 import torch
 import torch.nn.functional as F
 
 from stream_cgzsl.learners.adam import Adam
-from stream_cgzsl.learners.draws import Draws
 from stream_cgzsl.learners.interface import Monitor, Progress
 from stream_cgzsl.learners.projection import EXPONENT, LEAN, PRIOR, RBF, regression
 from stream_cgzsl.learners.standard import TINY, Standard
@@ -42,6 +43,13 @@ class Trained:
     offset: float
 
 
+class Source(Protocol):
+    """Where training rows come from, met as their products with the directions it was made for."""
+
+    def take(self, labels: torch.Tensor, turn: int) -> torch.Tensor:
+        """[labels, directions]: a standardised feature of each label's class; batch number `turn`."""
+
+
 class Episodes:
     """The C seen classes, as products between their means (and class vectors): C x C numbers, not C x features.
 
@@ -49,7 +57,7 @@ class Episodes:
     hidden class is at P = E + R T. Scores need x.P = x.E + R (x.T) and |P|^2 = |E|^2 + 2 R (E.T) + R (T.T') R'.
     """
 
-    def __init__(self, standard: Standard, recipe: Recipe, generator: torch.Generator) -> None:
+    def __init__(self, standard: Standard, recipe: Recipe, source: Callable[[torch.Tensor], Source]) -> None:
         seen, means = standard.seen, standard.means
         self.recipe = recipe
         self.signal = standard.signal
@@ -59,7 +67,7 @@ class Episodes:
         expected = None if standard.prior is None else recipe.prior * standard.prior[seen]
         targets = means if expected is None else means - expected
         directions = targets if expected is None else torch.cat([targets, expected])
-        self.draws = Draws(standard, directions, BATCH, generator)
+        self.source = source(directions)
         self.products = (directions @ targets.T).to(torch.float32)  # [C or 2 C, C]: T.T', and E.T' below
         self.expected = None if expected is None else expected.square().sum(dim=1).to(torch.float32)  # [C]
 
@@ -78,7 +86,7 @@ class Episodes:
         `labels` are positions in `order`; `sharpness` is a logarithm.
         """
         recipe, keep, rest = self.recipe, order[:kept], order[kept:]
-        products = self.draws.take(order[labels], turn)  # [batch, C or 2 C]
+        products = self.source.take(order[labels], turn)  # [batch, C or 2 C]
         told = products[:, keep]  # x.T
         r = regression(self.attributes * weights.exp(), keep, rest, recipe.rbf)  # [rest, keep]
         spread = r.detach() @ self.products[keep[:, None], keep]  # [rest, keep]
@@ -96,8 +104,14 @@ class Episodes:
         return F.cross_entropy(sharpness.exp() * scores, labels)
 
 
-def train(standard: Standard, recipe: Recipe, generator: torch.Generator, monitor: Monitor) -> Trained:
-    """From scratch at every window: nothing of an earlier one is needed."""
+def train(
+    standard: Standard,
+    recipe: Recipe,
+    source: Callable[[torch.Tensor], Source],
+    generator: torch.Generator,
+    monitor: Monitor,
+) -> Trained:
+    """From scratch at every window: nothing of an earlier one is needed. `source` is given directions [k, features]."""
     device = standard.means.device
     weights = torch.zeros(standard.attributes.shape[1], device=device)
     classes = len(standard.means)
@@ -107,7 +121,7 @@ def train(standard: Standard, recipe: Recipe, generator: torch.Generator, monito
     offset = torch.tensor(OFFSET, device=device)
     parameters = [weights, sharpness, offset] if recipe.weigh else [sharpness, offset]
     optimiser = Adam(parameters)
-    episodes = Episodes(standard, recipe, generator)
+    episodes = Episodes(standard, recipe, source)
     kept = classes - min(max(2, round(classes / 4)), classes - 2)
     for step in range(STEPS):
         monitor.check()

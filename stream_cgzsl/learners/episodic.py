@@ -12,13 +12,15 @@ import torch
 from stream_cgzsl.errors import TrainingFailed
 from stream_cgzsl.generation import Generation
 from stream_cgzsl.learners.base import Lesson
-from stream_cgzsl.learners.episodes import Recipe, train
+from stream_cgzsl.learners.draws import Draws
+from stream_cgzsl.learners.episodes import BATCH, Recipe, Source, train
 from stream_cgzsl.learners.interface import Monitor, Snapshot, Space
 from stream_cgzsl.learners.options import parse_options
 from stream_cgzsl.learners.projection import EXPONENT, LEAN, PRIOR, RBF, head, project
 from stream_cgzsl.learners.publication import publish
 from stream_cgzsl.learners.randomness import generator
 from stream_cgzsl.learners.shared import Shared, decide_shared
+from stream_cgzsl.learners.standard import Standard
 from stream_cgzsl.learners.standardising import StandardisingLearner
 from stream_cgzsl.learners.statistics import Statistics
 
@@ -58,13 +60,28 @@ class Episodic(StandardisingLearner):
         if not lesson.after.seen.any():
             return self._memory
         number = lesson.window.number
+        random = generator(self.space.seed, number, "episodes")
         standard = self._standard(lesson.after, decide_shared(lesson.after).shared)
-        trained = train(standard, self.options.recipe, generator(self.space.seed, number, "episodes"), monitor)
+
+        def source(directions: torch.Tensor) -> Source:
+            return self._source(lesson, standard, directions, random)
+
+        trained = train(standard, self.options.recipe, source, random, monitor)
         if not (bool(torch.isfinite(trained.weights).all()) and np.isfinite(trained.offset)):
             raise TrainingFailed(
                 f"window {number}: training the attribute weights did not stay finite; nothing was learned"
             )
         return Snapshot({"weights": trained.weights.cpu().numpy()}, {"offset": trained.offset})
+
+    def _source(
+        self,
+        lesson: Lesson,  # noqa: ARG002 - replay needs no row of it; learners that train on rows do
+        standard: Standard,
+        directions: torch.Tensor,
+        random: torch.Generator,
+    ) -> Source:
+        """What episodes are trained on: replayed features of every seen class."""
+        return Draws(standard, directions, BATCH, random)
 
     def _publish(self, number: int, statistics: Statistics, shared: Shared, memory: Snapshot) -> Generation:
         standard = self._standard(statistics, shared.shared)

@@ -86,6 +86,8 @@ class Moments:
 
     def merge(self, other: Moments, device: torch.device | str = "cpu") -> Moments:
         """Both together, as if all rows had come at once. Which of the two is asked does not change a byte."""
+        if not self.rows or not other.rows:
+            return self if self.rows else other
         counts: dict[str, int] = {}
         means: dict[str, Array] = {}
         gaps: list[Array] = []

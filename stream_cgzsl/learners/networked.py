@@ -12,7 +12,7 @@ from torch import Tensor
 
 from stream_cgzsl.errors import TrainingFailed
 from stream_cgzsl.learners.base import Lesson, StatisticsLearner
-from stream_cgzsl.learners.calibration import Evidence
+from stream_cgzsl.learners.calibration import EXPECTED, Evidence
 from stream_cgzsl.learners.evidence import Scorer
 from stream_cgzsl.learners.interface import Monitor, Snapshot
 from stream_cgzsl.learners.networks import Generator, Projector
@@ -133,12 +133,16 @@ class NetworkLearner(StatisticsLearner):
         return generator(self.space.seed, number, purpose)
 
     def _offset(self, memory: Snapshot) -> float:
-        return Evidence.restore(memory).offset() if self.options.calibrate else 0.0
+        """From the evidence on both sides; the first window has none of unseen classes, which alone would mislead."""
+        if not self.options.calibrate:
+            return 0.0
+        evidence = Evidence.restore(memory)
+        return evidence.offset() if evidence.unseen_classes else EXPECTED
 
     def _record(self, memory: Snapshot) -> Mapping[str, Any]:
         """For `Generation.calibration`."""
-        offset = Evidence.restore(memory).record() if self.options.calibrate else {"offset": 0.0}
-        return {**offset, **memory.meta["replay"]}
+        evidence = Evidence.restore(memory).record() if self.options.calibrate else {}
+        return {**evidence, "offset": round(self._offset(memory), 9), **memory.meta["replay"]}
 
     def _require_finite(self, networks: Networks, number: int) -> None:
         for network in networks:

@@ -55,14 +55,14 @@ def standardise(
         centre=centre,
         offsets=offsets / whitening.variance**0.5,
         means=directions / max(scale, TINY),
-        attributes=_attributes(torch.from_numpy(statistics.attributes).to(device), seen),
+        attributes=standard_attributes(torch.from_numpy(statistics.attributes).to(device), seen),
         prior=_prior(torch.from_numpy(class_vectors(statistics)).to(device), seen, whitening) if shared else None,
         radius=radius,
         signal=radius / length,
     )
 
 
-def _attributes(attributes: torch.Tensor, seen: torch.Tensor) -> torch.Tensor:
+def standard_attributes(attributes: torch.Tensor, seen: torch.Tensor) -> torch.Tensor:
     """Centred on the seen classes, over the root mean square of their lengths."""
     centred = attributes - attributes[seen].mean(dim=0)
     least = TINY * float(attributes.square().sum(dim=1).mean().sqrt())

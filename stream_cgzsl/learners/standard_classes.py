@@ -78,4 +78,5 @@ def published_directions(standard: Standard) -> Tensor:
     sigma = (1 - w.alpha) * w.covariance()
     sigma.diagonal().add_(w.alpha)
     scale = standard.radius * w.variance**0.5
-    return scale * (w.root.to(torch.float32) @ sigma.to(torch.float32))  # root^-T, since root Sigma root' = I
+    back: Tensor = w.root.to(torch.float32) @ sigma.to(torch.float32)  # root^-T, since root Sigma root' = I
+    return scale * back

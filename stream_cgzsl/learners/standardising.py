@@ -5,7 +5,7 @@ from __future__ import annotations
 from stream_cgzsl.learners.base import StatisticsLearner
 from stream_cgzsl.learners.standard import Standard, standardise
 from stream_cgzsl.learners.statistics import Statistics
-from stream_cgzsl.learners.whitening import Whitening, whiten
+from stream_cgzsl.learners.whitening import whiten
 
 
 class StandardisingLearner(StatisticsLearner):
@@ -14,11 +14,16 @@ class StandardisingLearner(StatisticsLearner):
     symmetric = False
     whitened = True
 
-    _whitening: Whitening | None = None
+    _statistics_standardised: Statistics | None = None
+    _last: Standard | None = None
 
     def _standard(self, statistics: Statistics, shared: bool) -> Standard:
         """Steps 3 to 5. At least one class must be seen."""
-        if self._whitening is None or self._whitening.moments is not statistics.moments:
-            self._whitening = None  # the old one is let go before the new one is made
-            self._whitening = whiten(statistics.moments, self.device, self.symmetric, self.whitened)
-        return standardise(statistics, shared, self._whitening)
+        last = self._last
+        if last is not None and self._statistics_standardised is statistics and (last.prior is not None) == shared:
+            return last
+        whitening = last.whitening if last is not None and last.whitening.moments is statistics.moments else None
+        self._last = last = None  # the old one is let go before the new one is made
+        whitening = whitening or whiten(statistics.moments, self.device, self.symmetric, self.whitened)
+        self._last, self._statistics_standardised = standardise(statistics, shared, whitening), statistics
+        return self._last

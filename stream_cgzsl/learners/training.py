@@ -14,7 +14,6 @@ from stream_cgzsl.learners.batches import SeenFirst
 from stream_cgzsl.learners.networked import NetworkOptions, Networks
 from stream_cgzsl.learners.statistics import Statistics
 
-
 EVERY = 10
 """Progress is told once in so many iterations."""
 

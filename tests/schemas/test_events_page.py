@@ -27,7 +27,7 @@ from stream_cgzsl.schemas import (
     decode,
     encode,
 )
-from stream_cgzsl.schemas.errors import REASONS
+from stream_cgzsl.schemas.errors import REASONS, STREAM_REASONS
 
 PAGE = (Path(__file__).parents[2] / "docs" / "events.md").read_text()
 KEPT = {"keep": "for ever", "expire": "as you like", "compact": "newest of a key"}
@@ -87,7 +87,7 @@ def test_the_header_table_has_every_header_of_the_inputs() -> None:
 
 
 def test_the_reasons_are_the_codes() -> None:
-    assert {row[0].strip("`"): row[1] for row in table("reason")} == REASONS
+    assert {row[0].strip("`"): row[1] for row in table("reason")} == REASONS | STREAM_REASONS
 
 
 def test_the_json_object_in_the_text_is_a_feature() -> None:

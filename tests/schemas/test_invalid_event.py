@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import ast
 import copy
 import pickle
 import re
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from stream_cgzsl.schemas import InvalidEvent
-from stream_cgzsl.schemas.errors import REASONS, printable, shown
+from stream_cgzsl.schemas.errors import REASONS, STREAM_REASONS, printable, shown
 
 
 def test_it_tells_the_whole_story_in_one_line() -> None:
@@ -62,7 +64,23 @@ def test_values_are_named_briefly(value: object, words: str) -> None:
 
 
 def test_reasons_are_slugs_with_a_sentence() -> None:
-    odd = [
-        slug for slug, text in REASONS.items() if not re.fullmatch("[a-z0-9]+(-[a-z0-9]+)*", slug) or text[-1] != "."
-    ]
+    every = REASONS | STREAM_REASONS
+    odd = [slug for slug, text in every.items() if not re.fullmatch("[a-z0-9]+(-[a-z0-9]+)*", slug) or text[-1] != "."]
     assert odd == []
+
+
+def slugs_in(path: Path) -> set[str]:
+    """The reasons written out in the `InvalidEvent(...)` calls of a source file."""
+    return {
+        node.args[0].value
+        for node in ast.walk(ast.parse(path.read_text()))
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "InvalidEvent"
+        if isinstance(node.args[0], ast.Constant)
+    }
+
+
+def test_every_reason_given_anywhere_is_listed() -> None:
+    root = Path(__file__).parents[2]
+    sources = [path for folder in ("schemas", "stream_cgzsl", "workers") for path in (root / folder).rglob("*.py")]
+    given = {slug for path in sources for slug in slugs_in(path)}
+    assert given - set(REASONS) == set(STREAM_REASONS)
