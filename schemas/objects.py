@@ -24,29 +24,19 @@ def write(layout: Layout, event: Event) -> bytes:
 
 
 def parse(value: bytes) -> dict[str, Any]:
-    """The object in a value. NaN and Infinity, which JSON does not have but some writers do, are named as such."""
+    """The object in a value. NaN and Infinity, which JSON does not have but some writers do, are left to the model."""
     try:
-        document = from_json(value, allow_inf_nan=False)
+        document = from_json(value)
     except ValueError as error:
-        raise _not_json(value, error) from error
-    if not isinstance(document, dict):
-        raise InvalidEvent("not-json", f"the value is {shown(document)} in JSON", "an object", "Send one object.")
-    return document
-
-
-def _not_json(value: bytes, error: ValueError) -> InvalidEvent:
-    try:
-        from_json(value)
-    except ValueError:
-        return InvalidEvent(
+        raise InvalidEvent(
             "not-json",
             f"the value is not JSON ({error})",
             "a JSON object, or a binary vector with the header ce_dtype",
             "Set ce_dtype to float32 or float16 for a binary vector.",
-        )
-    return InvalidEvent(
-        "not-finite", f"the JSON has NaN or Infinity ({error})", "finite numbers", "Send finite numbers only."
-    )
+        ) from error
+    if not isinstance(document, dict):
+        raise InvalidEvent("not-json", f"the value is {shown(document)} in JSON", "an object", "Send one object.")
+    return document
 
 
 def read_vector(layout: Layout, document: dict[str, Any]) -> None:

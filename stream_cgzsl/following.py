@@ -54,8 +54,8 @@ class Follower:
         if record.genesis is not None:
             return record.genesis
         topic = self._topics["windows"]
-        first = self._bus.begin_offsets(topic)[0]
-        for item in ledger.read_range(self._bus, topic, first, first + 16):
+        first, end = self._bus.begin_offsets(topic)[0], self._bus.end_offsets(topic)[0]
+        for item in ledger.read_range(self._bus, topic, first, min(first + 16, end)):
             genesis = ledger.parse(item).genesis
             if genesis is not None:
                 return genesis

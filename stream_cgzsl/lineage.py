@@ -8,16 +8,19 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+import torch
+from torch.linalg import LinAlgError as _LinAlgError  # type: ignore[attr-defined]
 
 from stream_cgzsl.errors import TrainingFailed
 from stream_cgzsl.generation import Generation
 from stream_cgzsl.learners import create
-from stream_cgzsl.learners.interface import SILENT, Monitor, Snapshot, Space
+from stream_cgzsl.learners.interface import SILENT, Learner, Monitor, Snapshot, Space
 from stream_cgzsl.learners.snapshots import from_bytes, to_bytes
 from stream_cgzsl.schemas import Genesis
 from stream_cgzsl.windows.gather import Gathered
@@ -25,6 +28,10 @@ from stream_cgzsl.windows.window import Window
 
 _REMEMBERED_WINDOWS = 2
 """How many windows back a repeated id is recognised, besides the window itself."""
+
+_OUT_OF_MEMORY = (MemoryError, torch.OutOfMemoryError)
+_UNTRAINABLE: tuple[type[Exception], ...] = (TrainingFailed, MemoryError, torch.OutOfMemoryError, _LinAlgError)
+"""What a window's own data can lead to. It would come back at every start; any other error is a mistake of ours."""
 
 
 @dataclass(frozen=True)
@@ -58,8 +65,10 @@ class Lineage:
     """A learner with what surrounds it: the live classes and the ids seen lately."""
 
     def __init__(self, genesis: Genesis, configuration: Configuration, device: str) -> None:
-        space = Space(genesis.attributes, genesis.features, genesis.signed, genesis.shared, genesis.seed)
-        self._learner = create(configuration.learner, space, configuration.options, device)
+        self._space = Space(genesis.attributes, genesis.features, genesis.signed, genesis.shared, genesis.seed)
+        self._device = device
+        self.configuration = configuration
+        self._learner = self._create(configuration)
         self._ids: list[frozenset[bytes]] = []
         self.number = 0
         self.names: dict[str, str] = {}  # live class -> readable name, or its id
@@ -75,25 +84,60 @@ class Lineage:
     def apply(self, kind: str, gathered: Gathered, monitor: Monitor = SILENT) -> Outcome:
         """Takes window `number` + 1. A window that cannot be trained comes back as `failed`, its classes described.
 
-        Raises `Cancelled`, after which everything is as it was before.
+        `failed` may also be asked for, to do again what was done then. A window that needs too much memory is tried
+        once more with half the batch, and `configuration` is then the one that worked. Raises `Cancelled`, after which
+        everything is as it was before.
         """
         window = gathered.window
+        generation: Generation | None = None
         error: str | None = None
         if kind == "train":
             try:
-                generation = self._learner.fit(window, monitor)
-            except (TrainingFailed, MemoryError) as failure:
+                generation = self._fit(window, monitor)
+            except _UNTRAINABLE as failure:
                 kind, error = "failed", f"{type(failure).__name__}: {failure}"
-        if kind != "train":
-            generation = self._learner.describe(replace(window, features={}))
+        if generation is None:
+            try:
+                with _memory_errors():
+                    generation = self._learner.describe(replace(window, features={}))
+            except _UNTRAINABLE as failure:
+                kind, error = "failed", f"{type(failure).__name__}: {failure}; its classes are not described either"
+                window = Window(window.number)
+                generation = self._learner.describe(window)
         withdrawn = tuple(c for c in window.retired if c in self.names and c not in generation.class_ids)
         for class_id in window.retired:
             self.names.pop(class_id, None)
         for description in window.described:
             self.names[description.class_id] = description.name or description.class_id
-        self._ids = [*self._ids, gathered.ids][-_REMEMBERED_WINDOWS:]
+        learned = frozenset[bytes]() if kind == "failed" else gathered.ids  # what was not learned may be sent again
+        self._ids = [*self._ids, learned][-_REMEMBERED_WINDOWS:]
         self.number = window.number
         return Outcome(kind, generation, withdrawn, error)
+
+    def _fit(self, window: Window, monitor: Monitor) -> Generation:
+        try:
+            with _memory_errors():
+                return self._learner.fit(window, monitor)
+        except _OUT_OF_MEMORY:
+            smaller = self._halved()
+            if smaller is None:
+                raise
+        learner = self._create(smaller)  # only here has the first try let go of its memory
+        learner.restore(self._learner.snapshot())
+        with _memory_errors():
+            generation = learner.fit(window, monitor)
+        self._learner, self.configuration = learner, smaller
+        return generation
+
+    def _halved(self) -> Configuration | None:
+        """The configuration with half the batch; None for learners that have none to halve."""
+        batch = getattr(getattr(self._learner, "options", None), "batch", 1)
+        if batch < 2:
+            return None
+        return replace(self.configuration, options={**self.configuration.options, "batch": batch // 2})
+
+    def _create(self, configuration: Configuration) -> Learner:
+        return create(configuration.learner, self._space, configuration.options, self._device)
 
     def roll(self, number: int) -> Outcome:
         """This lineage, an earlier one, becomes window `number` as it is: what a rollback does."""
@@ -121,3 +165,14 @@ class Lineage:
         ]
         self.names = dict(snapshot.meta["names"])
         self.number = snapshot.meta["number"]
+
+
+@contextmanager
+def _memory_errors() -> Iterator[None]:
+    """Torch's allocator on the CPU has no error of its own for this, only words."""
+    try:
+        yield
+    except RuntimeError as error:
+        if "can't allocate memory" not in str(error):
+            raise
+        raise MemoryError(str(error)) from error

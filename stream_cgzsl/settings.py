@@ -16,6 +16,7 @@ from typing import Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, NonNegativeInt, PositiveFloat, PositiveInt, ValidationError
 
 from stream_cgzsl.errors import UsageError
+from stream_cgzsl.learners import DEFAULT
 from stream_cgzsl.schemas import Genesis
 
 
@@ -34,7 +35,7 @@ class Settings(BaseModel):
     )
     seed: int = Field(0, description="of every random number (first start only)")
 
-    learner: str = Field("closed-form", description="which learner")
+    learner: str = Field(DEFAULT, description="which learner")
     options: dict[str, Any] = Field({}, description="the learner's own options: --options name=value")
     device: str = Field("auto", description="cpu, cuda, or auto")
     threads: PositiveInt = Field(1, description="torch threads; part of the environment that decides the last bits")
@@ -83,8 +84,8 @@ def load(flags: Mapping[str, Any], file: Path | None = None, environ: Mapping[st
     for field, info in Settings.model_fields.items():
         text = environ.get(f"CGZSL_{field.upper()}")
         if text is not None:
-            is_table = "dict" in str(info.annotation)
-            values[field] = (f"CGZSL_{field.upper()}", _table(text) if is_table else text)
+            source, is_table = f"CGZSL_{field.upper()}", "dict" in str(info.annotation)
+            values[field] = (source, _table(text, source) if is_table else text)
     for name, value in flags.items():
         if value is not None:
             values[name] = (f"--{name.replace('_', '-')}", value)
@@ -107,14 +108,14 @@ def to_environ(settings: Settings) -> dict[str, str]:
     }
 
 
-def _table(text: str) -> dict[str, Any]:
+def _table(text: str, source: str) -> dict[str, Any]:
     """`a=1,b=x`, or a JSON object for values that hold commas."""
     if not text.startswith("{"):
-        return pairs(text.split(","))
+        return pairs(text.split(","), source)
     try:
         return dict(json.loads(text))
     except json.JSONDecodeError as error:
-        raise UsageError(f"{text!r} is not a JSON object: {error}") from error
+        raise UsageError(f"{source}: {text!r} is not a JSON object: {error}") from error
 
 
 def _read_file(file: Path | None) -> dict[str, Any]:
@@ -128,13 +129,13 @@ def _read_file(file: Path | None) -> dict[str, Any]:
         raise UsageError(f"{file}: not a readable TOML file: {error}") from error
 
 
-def pairs(items: list[str]) -> dict[str, Any]:
-    """`["a=1", "b=x"]` -> `{"a": 1, "b": "x"}`; values are read as TOML where they can be."""
+def pairs(items: list[str], source: str) -> dict[str, Any]:
+    """`["a=1", "b=x"]` -> `{"a": 1, "b": "x"}`; values are read as TOML where they can be. `source` is for the error."""
     result: dict[str, Any] = {}
     for item in items:
         name, sign, text = item.partition("=")
         if not sign or not name.strip():
-            raise UsageError(f"{item!r} is not of the form name=value")
+            raise UsageError(f"{source}: {item!r} is not of the form name=value")
         try:
             result[name.strip()] = tomllib.loads(f"v = {text}")["v"]
         except tomllib.TOMLDecodeError:

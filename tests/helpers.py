@@ -134,7 +134,9 @@ def begin_ends(bus: Bus, topics: Topics = TOPICS) -> tuple[dict[str, dict[int, i
     return begins, {role: bus.end_offsets(topics[role]) for role in INPUTS}
 
 
-def wait_for_window(bus: Bus, number: int, topics: Topics = TOPICS, alive: Callable[[], None] = lambda: None) -> LedgerRecord:
+def wait_for_window(
+    bus: Bus, number: int, topics: Topics = TOPICS, alive: Callable[[], None] = lambda: None
+) -> LedgerRecord:
     """The ledger record of window `number`, as soon as it is committed."""
     deadline = time.monotonic() + PATIENCE_SECONDS
     tp = TopicPartition(topics["windows"], 0)
@@ -172,7 +174,14 @@ def wait_for_answers(
 
 def settings_for(bus: Bus, topics: Topics = TOPICS, **others: Any) -> Settings:
     """Settings of a test stream: the small world's dimensions, and no long waits."""
-    values = {"attributes": 8, "features": 16, "quiet_seconds": 0.1, "max_wait": 0.2, "learner": "closed-form", **others}
+    values = {
+        "attributes": 8,
+        "features": 16,
+        "quiet_seconds": 0.1,
+        "max_wait": 0.2,
+        "learner": "closed-form",
+        **others,
+    }
     return Settings(bus=bus.url, prefix=topics.prefix, topics=dict(topics.names), **values)
 
 

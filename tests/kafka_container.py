@@ -11,18 +11,18 @@ from testcontainers.core.docker_client import DockerClient
 from testcontainers.core.wait_strategies import LogMessageWaitStrategy
 
 from stream_cgzsl.bus.broker import VERSION
-
-
-class NoDocker(Exception):
-    """Docker is not here, or cannot run the image."""
+from stream_cgzsl.errors import BusUnavailable
 
 
 def start_container() -> tuple[str, Callable[[], None]]:
-    """The URL of a broker in a new container, reachable from this machine only, and what ends it."""
+    """The URL of a broker in a new container, reachable from this machine only, and what ends it.
+
+    Raises `BusUnavailable` where Docker is not here or cannot run the image.
+    """
     try:
         DockerClient().client.ping()
     except DockerException as error:
-        raise NoDocker(f"Docker cannot be used ({str(error)[:200]})") from error
+        raise BusUnavailable(f"Docker cannot be used ({str(error)[:200]})") from error
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
@@ -48,5 +48,5 @@ def start_container() -> tuple[str, Callable[[], None]]:
         container.start()
     except Exception as error:  # a registry that cannot be reached, a refused port: this machine cannot run it
         container.stop()
-        raise NoDocker(f"Docker cannot run the Kafka image ({str(error)[:200]})") from error
+        raise BusUnavailable(f"Docker cannot run the Kafka image ({str(error)[:200]})") from error
     return f"kafka://127.0.0.1:{port}", container.stop

@@ -10,18 +10,15 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from collections.abc import Callable
 from contextlib import closing
 from dataclasses import replace
-from itertools import pairwise
 
 from stream_cgzsl import __version__
 from stream_cgzsl.bus import Bus, Lock, Publisher
 from stream_cgzsl.bus.topics import Topics
 from stream_cgzsl.environment import choose_device, environment
-from stream_cgzsl.errors import BusUnavailable, Cancelled, TooManyDeadLetters
-from stream_cgzsl.learners.interface import Monitor, Progress
-from stream_cgzsl.lineage import Configuration, Lineage
+from stream_cgzsl.errors import BrokenLedger, BusUnavailable, Cancelled, Expired, TooManyDeadLetters, UsageError
+from stream_cgzsl.lineage import Configuration, Lineage, Outcome
 from stream_cgzsl.metrics import LearnerMetrics
 from stream_cgzsl.schemas import LedgerRecord, Range
 from stream_cgzsl.settings import Settings
@@ -29,8 +26,8 @@ from stream_cgzsl.windows import ledger
 from stream_cgzsl.windows.commit import Commit, publish
 from stream_cgzsl.windows.cuts import Cut
 from stream_cgzsl.windows.expired import Gap
-from stream_cgzsl.windows.gather import Gathered, Gatherer
-from stream_cgzsl.windows.planner import Planner, Policies
+from stream_cgzsl.windows.gather import Ends, Gathered, Gatherer
+from stream_cgzsl.windows.planner import Planner, Policies, still
 from stream_cgzsl.windows.restore import (
     Restorer,
     configuration_at,
@@ -39,10 +36,12 @@ from stream_cgzsl.windows.restore import (
     late_before_of,
     reconfigured,
 )
+from stream_cgzsl.workers.telling import Watch, tell
 
 log = logging.getLogger("learner")
 
 _ROLES = ("attributes", "features", "control", "holdout", "windows", "projections", "state", "dead-letters")
+_JOIN_SECONDS = 1.0
 _LOOK_SECONDS = 0.25
 _RETRY_SECONDS = 3.0
 
@@ -101,8 +100,9 @@ class LearnerWorker:
     def _stand_by(self) -> bool:
         """Waits until no other learner of the stream is at work; False when this one must stop before."""
         assert self._lock is not None
-        if not self._lock.acquire(1.0):
-            log.info("another learner is at work; standing by")
+        if self._lock.acquire(_JOIN_SECONDS):
+            return True
+        log.info("standing by: another learner is at work, or was until a moment ago")
         while not self._stop.is_set():
             if self._lock.acquire(1.0):
                 return True
@@ -115,18 +115,13 @@ class LearnerWorker:
             records = [publish(publisher, self._topics, Commit(self._genesis()))]
             log.info("new stream %r: %s", self._topics.prefix, records[0].genesis)
         restorer = Restorer(self._bus, self._topics, records, self._device, self._alive, self._rebuild)
-        lineage = restorer.at(records[-1].number)
+        self._starts(records)
+        lineage = self._restored(publisher, restorer)
         if self._rebuild:
-            ends, control = ends_of(records[-1]), records[-1].ranges["control"][0].end
-            same = Cut("describe", "rebuild", ends, control=Range(start=control, end=control))
-            lineage = self._window(publisher, restorer, lineage, same)
-            self._rebuild = False
-        if configuration_at(records, len(records) - 1) != self._configuration:
-            lineage = reconfigured(lineage, genesis_of(records), self._configuration, self._device)
-        policies = self._policies()
-        planner = Planner(
-            self._bus, self._topics, policies, records[-1], late_before_of(records, len(records)), time.monotonic
-        )
+            lineage = self._window(publisher, restorer, lineage, still(records[-1], "describe", "rebuild"))
+            restorer, self._rebuild = replace(restorer, rebuild=False), False
+        until_ms = late_before_of(records, len(records))
+        planner = Planner(self._bus, self._topics, self._policies(), records[-1], until_ms, time.monotonic)
         log.info("at window %d with %d classes; waiting for events", records[-1].number, len(lineage.live))
         self._ready = True
         with closing(planner):
@@ -140,21 +135,39 @@ class LearnerWorker:
                     continue
                 lineage = self._window(publisher, restorer, lineage, cut)
 
+    def _restored(self, publisher: Publisher, restorer: Restorer) -> Lineage:
+        """The lineage the ledger ends with, under the configuration of today."""
+        records = restorer.records
+        try:
+            return self._configured(restorer.at(len(records) - 1), records)
+        except Expired as error:
+            newest = next((r.number for r in reversed(records) if r.state is not None), None)
+            if newest is None or not self._accept_loss:
+                raise
+            log.warning("%s; going back to window %d, the last one with a snapshot", error, newest)
+            cut = replace(still(records[-1], "rollback", "accept-loss"), to=newest)
+            return self._window(publisher, restorer, restorer.at(newest), cut)
+
+    def _configured(self, lineage: Lineage, records: list[LedgerRecord]) -> Lineage:
+        return reconfigured(lineage, genesis_of(records), self._configuration, self._device)
+
     def _window(self, publisher: Publisher, restorer: Restorer, lineage: Lineage, cut: Cut) -> Lineage:
         """One window, to its commit. The lineage after it is another one only after a rollback."""
         records = restorer.records
         number = len(records)
-        changed = configuration_at(records, number - 1) != self._configuration
         clock = [time.perf_counter()]
+        lineage = self._configured(lineage, records)
         gathered = self._read(records, lineage, cut)  # 2 read
+        dead = [*cut.dead, *gathered.dead]
+        self._check_dead(len(dead), number)
         clock.append(time.perf_counter())
         if cut.to is None:  # 3 train
-            outcome = lineage.apply(cut.kind, gathered, _Watch(self._interrupted, self._metrics))
+            outcome = lineage.apply(cut.kind, gathered, Watch(self._interrupted, self._metrics))
         else:
-            before, lineage = lineage.live, restorer.at(cut.to)
-            outcome = replace(lineage.roll(number), withdrawn=tuple(before - lineage.live))
+            lineage, outcome = self._roll_back(restorer, lineage, gathered, cut.to)
         clock.append(time.perf_counter())
         generation = outcome.generation
+        changed = configuration_at(records, number - 1) != lineage.configuration
         whole = changed or self._rebuild or cut.to is not None or number % self._settings.snapshot_every == 0
         state = lineage.snapshot() if whole else None
         record = LedgerRecord(
@@ -164,32 +177,37 @@ class LearnerWorker:
             ranges={**gathered.ranges, "control": {0: cut.control}},
             holdout=cut.ends["holdout"],
             inputs=gathered.inputs,
-            configuration=self._configuration.document() if changed else None,
-            configuration_digest=self._configuration.digest,
+            configuration=lineage.configuration.document() if changed else None,
+            configuration_digest=lineage.configuration.digest,
             code=__version__,
             environment=environment(self._device),
             seen=int(generation.seen.sum()),
             unseen=int((~generation.seen).sum()),
             error=outcome.error,
-            to=cut.to,
+            to=cut.to if outcome.kind == "rollback" else None,
             until_ms=cut.until_ms,
         )
-        dead = [*cut.dead, *gathered.dead]
-        self._check_dead(len(dead), number)
         record = publish(  # 4 commit
             publisher, self._topics, Commit(record, generation, lineage.names, outcome.withdrawn, state, dead)
         )
         clock.append(time.perf_counter())
         records.append(record)
-        self._report(record, len(dead), clock, len(state or b""))
+        tell(self._metrics, record, len(dead), clock, len(state or b""))
         return lineage
 
+    def _roll_back(self, restorer: Restorer, lineage: Lineage, gathered: Gathered, to: int) -> tuple[Lineage, Outcome]:
+        """The lineage after window `to`; where it cannot be had any more, that is a failed window and all stays."""
+        try:
+            earlier = self._configured(restorer.at(to), restorer.records)
+        except (Expired, BrokenLedger, UsageError) as error:
+            failed = lineage.apply("failed", gathered)
+            return lineage, replace(failed, error=f"no way back to generation {to}: {error}")
+        outcome = earlier.roll(gathered.window.number)
+        return earlier, replace(outcome, withdrawn=tuple(sorted(lineage.live - earlier.live)))
+
     def _read(self, records: list[LedgerRecord], lineage: Lineage, cut: Cut) -> Gathered:
-        number, starts = len(records), ends_of(records[-1])
-        gap = Gap.find(self._bus, self._topics, starts)
-        if not self._accept_loss:
-            gap.refuse(self._topics, starts)
-        starts = gap.after(starts)
+        number = len(records)
+        starts, gap = self._starts(records)
         ends = {
             role: {p: max(end, starts[role].get(p, 0)) for p, end in spans.items()} for role, spans in cut.ends.items()
         }
@@ -198,6 +216,14 @@ class LearnerWorker:
             number, starts, ends, lineage.live, lineage.known_ids, self._alive, late_before_of(records, number)
         )
         return replace(gathered, ranges=gap.note(gathered.ranges))
+
+    def _starts(self, records: list[LedgerRecord]) -> tuple[Ends, Gap]:
+        """Where the next window starts, and what expired before it. Raises `Expired` unless that is accepted."""
+        starts = ends_of(records[-1])
+        gap = Gap.find(self._bus, self._topics, starts)
+        if not self._accept_loss:
+            gap.refuse(self._topics, starts)
+        return gap.after(starts), gap
 
     def _check_dead(self, dead: int, number: int) -> None:
         limit = self._settings.dead_letter_limit
@@ -210,31 +236,6 @@ class LearnerWorker:
     def _policies(self) -> Policies:
         s = self._settings
         return Policies(s.quiet_seconds, s.count, s.max_age, s.event_time, s.event_delay, s.event_idle)
-
-    def _report(self, record: LedgerRecord, dead: int, clock: list[float], state_bytes: int) -> None:
-        seconds = [after - before for before, after in pairwise(clock)]
-        for phase, duration in zip(("read", "train", "commit"), seconds, strict=True):
-            self._metrics.phase_seconds.labels(phase).observe(duration)
-        self._metrics.committed(record)
-        if state_bytes:
-            self._metrics.state_bytes.set(state_bytes)
-        accepted = {role: sum(span.accepted for span in spans.values()) for role, spans in record.ranges.items()}
-        log.log(
-            logging.ERROR if record.kind == "failed" else logging.INFO,
-            "window %d, %s (%s): %d described, %d features, %d dead; generation %s: %d seen + %d unseen; "
-            "read %.2f s, trained %.2f s, committed %.2f s%s",
-            record.number,
-            record.kind,
-            record.reason,
-            accepted["attributes"],
-            accepted["features"],
-            dead,
-            (record.generation or "")[:12],
-            record.seen,
-            record.unseen,
-            *seconds,
-            f"; {record.error}" if record.error else "",
-        )
 
     def _genesis(self) -> LedgerRecord:
         """Record 0: what never changes, and where each topic began."""
@@ -263,18 +264,3 @@ class LearnerWorker:
     def _interrupted(self) -> bool:
         """Told to stop, or the lock is gone: another learner may be at work already."""
         return self._stop.is_set() or not (self._lock is not None and self._lock.held())
-
-
-class _Watch(Monitor):
-    """Shows the losses while training, and ends it when the worker must stop."""
-
-    def __init__(self, interrupted: Callable[[], bool], metrics: LearnerMetrics) -> None:
-        self._interrupted = interrupted
-        self._metrics = metrics
-
-    def progress(self, progress: Progress) -> None:
-        for term, value in progress.losses.items():
-            self._metrics.loss.labels(term).set(value)
-
-    def cancelled(self) -> bool:
-        return self._interrupted()

@@ -15,11 +15,12 @@ import numpy as np
 
 from stream_cgzsl.bus import Bus, Record, TopicPartition, Writer, connect
 from stream_cgzsl.bus.topics import Topics
-from stream_cgzsl.errors import BusUnavailable, CgzslError
+from stream_cgzsl.errors import BusUnavailable
 from stream_cgzsl.following import Follower
 from stream_cgzsl.generation import Generation
 from stream_cgzsl.metrics import ScorerMetrics
 from stream_cgzsl.schemas import (
+    KEPT_BYTES,
     Candidate,
     Genesis,
     InvalidEvent,
@@ -53,7 +54,8 @@ class ScorerWorker:
         self._stop = stop
         self._changed = threading.Condition()
         self._follower: Follower | None = None
-        self._failure: CgzslError | None = None
+        self._failure: Exception | None = None
+        self._patient_until: float | None = None  # set by the first sample that finds no generation
         self._assigned = False
 
     def why_not_ready(self) -> str | None:
@@ -93,7 +95,7 @@ class ScorerWorker:
             except BusUnavailable as error:
                 log.warning("%s; trying again in %g s", error, _RETRY_SECONDS)
                 self._stop.wait(_RETRY_SECONDS)
-            except CgzslError as error:
+            except Exception as error:  # whatever it is: no scorer goes on with a generation it cannot renew
                 self._failure = error
                 return
 
@@ -128,24 +130,25 @@ class ScorerWorker:
                 self._metrics.batch_seconds.observe(time.perf_counter() - started)
 
     def _wait_for_model(self) -> bool:
-        """Waits for the first generation, up to `max_wait`; False when the worker must stop before that."""
-        deadline = time.monotonic() + self._settings.max_wait
+        """Waits for the first generation, but no sample longer than `max_wait`; False when the worker must stop."""
         with self._changed:
             while self._generation() is None and not self._stop.is_set() and self._failure is None:
-                left = deadline - time.monotonic()
+                if self._patient_until is None:
+                    self._patient_until = time.monotonic() + self._settings.max_wait
+                left = self._patient_until - time.monotonic()
                 if left <= 0:
                     break
                 self._changed.wait(min(left, 0.5))
         return not self._stop.is_set() and self._failure is None
 
     def _write_answers(self, writer: Writer, records: list[Record]) -> None:
+        generation = self._generation()  # first: a follower that has one has the genesis too
         genesis = None if self._follower is None else self._follower.genesis
-        predictions, dead = answer(records, self._generation(), genesis, self._settings.top_k)
+        predictions, dead = answer(records, generation, genesis, self._settings.top_k)
         for record, prediction in zip(records, predictions, strict=True):
             message = encode(prediction)
-            writer.send(
-                self._topics["predictions"], message._replace(headers=message.headers + foreign_headers(record.headers))
-            )
+            copied = () if _overloaded(record) else foreign_headers(record.headers)
+            writer.send(self._topics["predictions"], message._replace(headers=message.headers + copied))
         for letter in dead:
             writer.send(self._topics["dead-letters"], letter)
         writer.flush()
@@ -166,6 +169,13 @@ def answer(
             assert isinstance(event, Sample)
             if genesis is not None:
                 check_feature(event, genesis)
+            if _overloaded(record):
+                raise InvalidEvent(
+                    "too-large",
+                    "the headers are too long to be copied to the prediction",
+                    f"at most {KEPT_BYTES:,} bytes",
+                    "Send less in headers.",
+                )
             samples.append((place, event))
         except InvalidEvent as error:
             dead.append(dead_letter(record, error))
@@ -205,3 +215,8 @@ def _request_id(record: Record) -> str:
     except UnicodeDecodeError:
         text = ""
     return text if 0 < len(text) <= 256 and text.isprintable() else f"{record.topic}/{record.partition}@{record.offset}"
+
+
+def _overloaded(record: Record) -> bool:
+    """Whether a prediction with the sample's headers could be too large to be written."""
+    return sum(len(name) + len(value) for name, value in foreign_headers(record.headers)) > KEPT_BYTES

@@ -60,7 +60,7 @@ class Dataset:
         return np.asarray(self.features[seen if len(seen) else unseen])
 
     def _of(self, rows: Rows, class_id: str) -> Rows:
-        return rows[self.labels[rows] == self._label[class_id]]
+        return np.asarray(rows[self.labels[rows] == self._label[class_id]], np.int64)
 
     def space(self, seed: int = 0, shared: bool | None = None) -> Space:
         """What a stream of this data would fix: features are signed if any of them is negative."""

@@ -36,15 +36,15 @@ class Scores:
     windows: tuple[Accuracy, ...]
 
     @property
-    def mSA(self) -> float:  # noqa: N802 - the literature's names
+    def mSA(self) -> float:
         return float(np.mean([accuracy.seen for accuracy in self.windows]))
 
     @property
-    def mUA(self) -> float:  # noqa: N802
+    def mUA(self) -> float:
         return float(np.mean([accuracy.unseen for accuracy in self.windows]))
 
     @property
-    def mH(self) -> float:  # noqa: N802
+    def mH(self) -> float:
         return float(np.mean([accuracy.harmonic for accuracy in self.windows]))
 
     def __str__(self) -> str:

@@ -84,7 +84,8 @@ class Broker:
 def start(directory: Path, port: int = 0, properties: Mapping[str, str] | None = None) -> Broker:
     """Starts a broker that keeps its data in `directory` and returns when it answers; it ends with this process's Broker.
 
-    Port 0 takes a free one. `properties` are added to the broker's own. Raises `BusUnavailable` where it cannot start.
+    Port 0 takes a free one. `properties` are added to the broker's own, and `listeners` among them to its listeners.
+    Raises `BusUnavailable` where it cannot start.
     """
     address = _prepare(directory, port, properties or {})
     return Broker(directory, address, _launch(directory))
@@ -146,7 +147,7 @@ def _prepare(directory: Path, port: int, properties: Mapping[str, str]) -> str:
     """Writes the broker's settings and formats its data directory where that is new. Returns its address."""
     jars()
     directory.mkdir(parents=True, exist_ok=True)
-    ports = [port or _free_port(), _free_port()]
+    ports = [port or free_port(), free_port()]
     settings = {
         "process.roles": "broker,controller",
         "node.id": "1",
@@ -163,8 +164,10 @@ def _prepare(directory: Path, port: int, properties: Mapping[str, str]) -> str:
         "auto.create.topics.enable": "false",
         "broker.heartbeat.interval.ms": "500",
         "broker.session.timeout.ms": "3000",  # a killed broker is let in again only after this
-        **properties,
+        **{name: value for name, value in properties.items() if name != "listeners"},
     }
+    if "listeners" in properties:
+        settings["listeners"] += f",{properties['listeners']}"
     path = directory / _PROPERTIES
     path.write_text("".join(f"{name}={value}\n" for name, value in settings.items()))
     if not (directory / "data" / "meta.properties").exists():
@@ -204,7 +207,8 @@ def _launch(directory: Path) -> subprocess.Popen[bytes]:
     return process
 
 
-def _free_port() -> int:
+def free_port() -> int:
+    """A port of 127.0.0.1 that nobody listens on now."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port: int = probe.getsockname()[1]

@@ -1,7 +1,7 @@
 """Apache Kafka as the bus: `kafka://host:port`. What a URL may say is in kafka_settings.py.
 
 The client library reconnects by itself and waits quietly while a broker restarts; a call gives up with
-`BusUnavailable` after 8 seconds when it never had a connection and after 30 when it had one.
+`BusUnavailable` after 8 seconds when it never had a connection and after 30 (`patience_ms`) when it had one.
 """
 
 from __future__ import annotations
@@ -19,11 +19,10 @@ from stream_cgzsl.bus.interface import Bus, Lock, Publisher, Reader, Subscriptio
 from stream_cgzsl.bus.kafka_errors import connecting, missing, talking, translated
 from stream_cgzsl.bus.kafka_lock import KafkaLock
 from stream_cgzsl.bus.kafka_reading import KafkaReader, KafkaSubscription
-from stream_cgzsl.bus.kafka_settings import MAX_RECORD_BYTES, PATIENCE_SECONDS, KafkaSettings
+from stream_cgzsl.bus.kafka_settings import MAX_RECORD_BYTES, KafkaSettings
 from stream_cgzsl.bus.kafka_writing import KafkaPublisher, KafkaWriter
 from stream_cgzsl.errors import Refused
 
-_TIMEOUT_MS = int(PATIENCE_SECONDS * 1000)
 _RETRY_SECONDS = 0.2
 _CLEANUP = {
     "keep": {"cleanup.policy": "delete", "retention.ms": "-1", "retention.bytes": "-1"},
@@ -96,9 +95,9 @@ class KafkaBus(Bus):
                     error = Refused(f"{self.url}: cannot create topic {name!r}: {reason}")
                 raise error
         with talking(self.settings):
-            self._admin.wait_for_topics(list(wanted), timeout_ms=_TIMEOUT_MS)
+            self._admin.wait_for_topics(list(wanted), timeout_ms=self.settings.patience_ms)
 
-    def partitions(self, topic: str, patience: float = PATIENCE_SECONDS) -> int:
+    def partitions(self, topic: str, patience: float | None = None) -> int:
         """How many partitions the topic has now. Raises `TopicMissing`, and `BusUnavailable` after `patience` seconds."""
         (described,) = self._ask(lambda: self._admin.describe_topics([topic]), patience)
         kind = errors.for_code(described["error_code"])
@@ -108,9 +107,9 @@ class KafkaBus(Bus):
             raise missing(topic, self.settings)
         raise translated(kind(kind.description), self.settings, topic)
 
-    def _ask(self, request: Callable[[], Any], patience: float = PATIENCE_SECONDS) -> Any:
+    def _ask(self, request: Callable[[], Any], patience: float | None = None) -> Any:
         """The answer to an administrator's request, which unlike other clients' fails at once while a broker restarts."""
-        deadline = time.monotonic() + patience
+        deadline = time.monotonic() + (self.settings.patience if patience is None else patience)
         while True:
             try:
                 return request()
@@ -124,21 +123,21 @@ class KafkaBus(Bus):
     def begin_offsets(self, topic: str) -> dict[int, int]:
         partitions = self._partitions(topic)
         with talking(self.settings, topic):
-            found = self._consumer().beginning_offsets(partitions, timeout_ms=_TIMEOUT_MS)
+            found = self._consumer().beginning_offsets(partitions, timeout_ms=self.settings.patience_ms)
         return {tp.partition: found[tp] for tp in partitions}
 
     def end_offsets(self, topic: str) -> dict[int, int]:
         """What stands behind the first open transaction of a partition does not count: no reader sees it yet."""
         partitions = self._partitions(topic)
         with talking(self.settings, topic):
-            found = self._consumer().end_offsets(partitions, timeout_ms=_TIMEOUT_MS)
+            found = self._consumer().end_offsets(partitions, timeout_ms=self.settings.patience_ms)
         return {tp.partition: found[tp] for tp in partitions}
 
     def offsets_at(self, topic: str, timestamp_ms: int) -> dict[int, int | None]:
         partitions = self._partitions(topic)
         with talking(self.settings, topic):
             asked = dict.fromkeys(partitions, max(0, timestamp_ms))
-            found = self._consumer().offsets_for_times(asked, timeout_ms=_TIMEOUT_MS)
+            found = self._consumer().offsets_for_times(asked, timeout_ms=self.settings.patience_ms)
         return {tp.partition: None if found[tp] is None else found[tp].offset for tp in partitions}
 
     def committed(self, group: str, topic: str) -> dict[int, int]:
@@ -146,7 +145,7 @@ class KafkaBus(Bus):
         partitions = self._partitions(topic)
         consumer = self._consumer(group)
         with talking(self.settings, topic):
-            found = {tp.partition: consumer.committed(tp, timeout_ms=_TIMEOUT_MS) for tp in partitions}
+            found = {tp.partition: consumer.committed(tp, timeout_ms=self.settings.patience_ms) for tp in partitions}
         return {partition: offset for partition, offset in found.items() if offset is not None}
 
     def _partitions(self, topic: str) -> list[Any]:

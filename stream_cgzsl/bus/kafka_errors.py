@@ -8,7 +8,7 @@ from contextlib import contextmanager
 
 import kafka.errors as kafka
 
-from stream_cgzsl.bus.kafka_settings import CONNECT_SECONDS, MAX_RECORD_BYTES, PATIENCE_SECONDS, KafkaSettings
+from stream_cgzsl.bus.kafka_settings import MAX_RECORD_BYTES, KafkaSettings
 from stream_cgzsl.errors import (
     BusUnavailable,
     CgzslError,
@@ -113,7 +113,7 @@ def translated(error: BaseException, settings: KafkaSettings, topic: str | None 
         return UsageError(f"{where}: {error}")
     if isinstance(error, _AWAY):
         return BusUnavailable(
-            f"{where}: no answer within {PATIENCE_SECONDS:.0f} s ({type(error).__name__}: {error}); "
+            f"{where}: no answer within {settings.patience:.0f} s ({type(error).__name__}: {error}); "
             "the broker is down, restarting or overloaded. Try again when it answers"
         )
     return Refused(f"{where}: the broker said no ({type(error).__name__}: {error})")
@@ -135,16 +135,17 @@ def fenced(settings: KafkaSettings) -> Fenced:
 
 def indefinite(settings: KafkaSettings, name: str) -> BusUnavailable:
     return BusUnavailable(
-        f"{settings.url}: no answer to the commit of publisher {name!r} within {PATIENCE_SECONDS:.0f} s: what it "
+        f"{settings.url}: no answer to the commit of publisher {name!r} within {settings.patience:.0f} s: what it "
         "wrote may or may not show; open a new publisher of the same name and read what is there"
     )
 
 
 def _unreachable(settings: KafkaSettings, reason: Exception | None) -> CgzslError:
     """The broker did not let us in: away, not speaking our protocol, or not knowing us."""
-    if isinstance(reason, _LOGIN):
+    hung_up = settings.security.startswith("SASL") and "disconnected" in str(reason)  # what it does to a wrong password
+    if isinstance(reason, _LOGIN) or hung_up:
         return Refused(
-            f"{settings.url}: the broker does not let us in ({type(reason).__name__}: {reason}); check the user, the "
+            f"{settings.url}: the broker does not let us in ({reason}); check the user, the "
             "password (CGZSL_KAFKA_PASSWORD) and the mechanism (PLAIN, SCRAM-SHA-256 or SCRAM-SHA-512)"
         )
     said = f" ({reason})" if reason is not None else ""
@@ -155,6 +156,6 @@ def _unreachable(settings: KafkaSettings, reason: Exception | None) -> CgzslErro
     else:
         advice = "it may want TLS or a password (kafka://user@host:port?security=SASL_SSL)"
     return BusUnavailable(
-        f"{settings.url}: no Kafka broker answers at {', '.join(settings.hosts)} within {CONNECT_SECONDS:.0f} s{said}. "
+        f"{settings.url}: no Kafka broker answers at {', '.join(settings.hosts)} within {settings.connect_ms / 1000:.0f} s{said}. "
         f"It may not run, the address may be wrong, or {advice}"
     )

@@ -14,17 +14,16 @@ from kafka.structs import OffsetAndMetadata
 
 from stream_cgzsl.bus.interface import Reader, Record, Subscription, TopicPartition
 from stream_cgzsl.bus.kafka_errors import connecting, talking, translated
-from stream_cgzsl.bus.kafka_settings import PATIENCE_SECONDS, KafkaSettings
+from stream_cgzsl.bus.kafka_settings import KafkaSettings
 from stream_cgzsl.errors import BusUnavailable, Expired, TopicMissing
 
 _log = logging.getLogger(__name__)
-_TIMEOUT_MS = int(PATIENCE_SECONDS * 1000)
 
 
 class Partitions(Protocol):
     """How many partitions a topic has, asked of the cluster. Raises `TopicMissing`, `BusUnavailable` after `patience`."""
 
-    def __call__(self, topic: str, patience: float = PATIENCE_SECONDS) -> int: ...
+    def __call__(self, topic: str, patience: float | None = None) -> int: ...
 
 
 class _Fetching:
@@ -52,7 +51,7 @@ class _Fetching:
                 for (topic, partition), records in batches.items()
                 for r in records
             ]
-        if timeout and time.monotonic() - self._heard > PATIENCE_SECONDS:
+        if timeout and time.monotonic() - self._heard > self._settings.patience:
             self._listen(timeout)
         return []
 
@@ -62,7 +61,7 @@ class _Fetching:
             for topic in self._topics:
                 self._partitions(topic, timeout)
         except BusUnavailable:
-            if time.monotonic() - self._heard > 2 * PATIENCE_SECONDS:
+            if time.monotonic() - self._heard > 2 * self._settings.patience:
                 raise
         else:
             self._heard = time.monotonic()
@@ -108,7 +107,7 @@ class KafkaReader(Reader):
 
     def position(self, partition: TopicPartition) -> int:
         with talking(self._settings, partition.topic):
-            position: int = self._client.position(ClientPartition(*partition), timeout_ms=_TIMEOUT_MS)
+            position: int = self._client.position(ClientPartition(*partition), timeout_ms=self._settings.patience_ms)
         return position
 
     def assign(self, start: Mapping[TopicPartition, int]) -> None:
@@ -143,14 +142,14 @@ class KafkaSubscription(Subscription):
         return self._fetching.poll(timeout, max_records)
 
     def commit(self, offsets: Mapping[TopicPartition, int]) -> None:
-        deadline = time.monotonic() + PATIENCE_SECONDS
+        deadline = time.monotonic() + self._settings.patience
         while True:
             owned = self.assignment()
             mine = {ClientPartition(*tp): OffsetAndMetadata(offset) for tp, offset in offsets.items() if tp in owned}
             if not mine:
                 return
             try:
-                self._client.commit(mine, timeout_ms=_TIMEOUT_MS)
+                self._client.commit(mine, timeout_ms=self._settings.patience_ms)
                 return
             except (errors.RebalanceInProgressError, errors.CommitFailedError) as error:
                 if not _rebalancing(error):

@@ -26,20 +26,16 @@ OPTIONS = {
     "key": "file with the certificate's private key, where it is not in `cert`",
     "key_password": "the private key's password",
     "session_timeout_ms": "how long a silent member of a group keeps its partitions (default 15000)",
+    "patience_ms": "how long to wait for a broker that went away, as one that restarts does (default 30000)",
 }
+_MILLISECONDS = {"session_timeout_ms": 15_000, "patience_ms": 30_000}
 _SECURITY = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
 _MECHANISMS = ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512")
 _SECRETS = ("password", "key_password")
 
-CONNECT_SECONDS = 8.0
-"""How long a first connection may take before we say that the broker is away."""
-
-PATIENCE_SECONDS = 30.0
-"""How long an established client waits for its broker, so that a restart or an election passes unnoticed."""
-
 MAX_RECORD_BYTES = 8 * 1024 * 1024
 _TRANSACTION_SECONDS = 120
-_SESSION_MS = 15_000
+_CONNECT_MS = 8_000
 
 
 class Secret(str):
@@ -57,6 +53,7 @@ class KafkaSettings:
     hosts: tuple[str, ...]
     security: str
     session_timeout_ms: int
+    patience_ms: int
     _connection: Mapping[str, Any]
 
     @classmethod
@@ -74,7 +71,7 @@ class KafkaSettings:
             url=shown,
             hosts=hosts,
             security=security,
-            session_timeout_ms=_milliseconds(given.get("session_timeout_ms"), shown),
+            **_milliseconds(given, shown),
             _connection={
                 "bootstrap_servers": list(hosts),
                 "security_protocol": security,
@@ -83,12 +80,22 @@ class KafkaSettings:
             },
         )
 
+    @property
+    def patience(self) -> float:
+        """In seconds."""
+        return self.patience_ms / 1000
+
+    @property
+    def connect_ms(self) -> int:
+        """How long a first connection may take: a wrong address should be known sooner than a restart is over."""
+        return min(_CONNECT_MS, self.patience_ms)
+
     def admin(self) -> dict[str, Any]:
         return {
             **self._connection,
             "client_id": "stream-cgzsl",
-            "bootstrap_timeout_ms": int(CONNECT_SECONDS * 1000),
-            "request_timeout_ms": 20_000,
+            "bootstrap_timeout_ms": self.connect_ms,
+            "request_timeout_ms": self.patience_ms * 2 // 3,
             "reconnect_backoff_max_ms": 1000,
             "retry_backoff_ms": 50,
         }
@@ -124,8 +131,8 @@ class KafkaSettings:
             "batch_size": 256 * 1024,
             "linger_ms": 5,
             "max_request_size": MAX_RECORD_BYTES,
-            "max_block_ms": 20_000,
-            "delivery_timeout_ms": int(PATIENCE_SECONDS * 1000),
+            "max_block_ms": self.patience_ms,
+            "delivery_timeout_ms": self.patience_ms,
             "allow_auto_create_topics": False,
             "metrics_enabled": False,
         }
@@ -212,9 +219,10 @@ def _tls(given: Mapping[str, str], security: str, shown: str) -> dict[str, Any]:
     return {"ssl_context": context}
 
 
-def _milliseconds(text: str | None, shown: str) -> int:
-    if text is None:
-        return _SESSION_MS
-    if not text.isdigit() or int(text) < 1000:
-        raise UsageError(f"{shown}: session_timeout_ms must be a number of milliseconds, at least 1000")
-    return int(text)
+def _milliseconds(given: Mapping[str, str], shown: str) -> dict[str, int]:
+    found = dict(_MILLISECONDS)
+    for name in set(_MILLISECONDS) & set(given):
+        if not given[name].isdigit() or int(given[name]) < 1000:
+            raise UsageError(f"{shown}: {name} must be a number of milliseconds, at least 1000")
+        found[name] = int(given[name])
+    return found

@@ -18,7 +18,7 @@ from kafka.structs import OffsetAndMetadata
 from stream_cgzsl.bus.interface import Publisher, Receipt, TopicPartition, Writer
 from stream_cgzsl.bus.kafka_errors import connecting, indefinite, talking, translated
 from stream_cgzsl.bus.kafka_reading import Partitions
-from stream_cgzsl.bus.kafka_settings import PATIENCE_SECONDS, KafkaSettings
+from stream_cgzsl.bus.kafka_settings import KafkaSettings
 from stream_cgzsl.errors import BusUnavailable, CgzslError, Fenced, TopicMissing
 from stream_cgzsl.schemas.message import Message
 
@@ -84,7 +84,7 @@ class _Outbox:
         if not self._underway:
             return
         with suppress(errors.KafkaTimeoutError):  # each record's own answer, below, says more
-            self._client.flush(PATIENCE_SECONDS + _GRACE_SECONDS)
+            self._client.flush(self._settings.patience + _GRACE_SECONDS)
         self._wait_until(0)
 
     def _wait_until(self, left: int) -> None:
@@ -97,7 +97,7 @@ class _Outbox:
                 answer = future.value
             else:
                 try:
-                    answer = future.get(PATIENCE_SECONDS + _GRACE_SECONDS)
+                    answer = future.get(self._settings.patience + _GRACE_SECONDS)
                 except errors.KafkaError as error:
                     failure = failure or self._failure(error, topic)
                     continue
@@ -205,7 +205,7 @@ class KafkaPublisher(Publisher):
 
     def _wait_until_visible(self) -> None:
         """The cluster has decided when the commit returns; its partitions learn of it one after the other."""
-        deadline = time.monotonic() + PATIENCE_SECONDS
+        deadline = time.monotonic() + self._settings.patience
         for topic in {tp.topic for tp in self._outbox.last}:
             last = {tp.partition: offset for tp, offset in self._outbox.last.items() if tp.topic == topic}
             while any(end <= last.get(partition, -1) for partition, end in self._ends(topic).items()):
@@ -256,7 +256,7 @@ class KafkaPublisher(Publisher):
 
         thread = threading.Thread(target=run, name="kafka-transaction", daemon=True)
         thread.start()
-        thread.join(PATIENCE_SECONDS)
+        thread.join(self._settings.patience)
         if thread.is_alive():
             raise self._ended(indefinite(self._settings, self._name))
         for error in outcome:

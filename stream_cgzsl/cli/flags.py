@@ -51,7 +51,7 @@ def settings_from(arguments: argparse.Namespace) -> Settings:
     flags: dict[str, Any] = {name: getattr(arguments, name, None) for name in Settings.model_fields}
     for table in ("topics", "options"):
         if flags[table] is not None:
-            flags[table] = pairs(flags[table])
+            flags[table] = pairs(flags[table], f"--{table}")
     return load(flags, getattr(arguments, "settings", None))
 
 

@@ -75,7 +75,7 @@ def _what_if(bus: Bus, topics: Topics, records: list[LedgerRecord], arguments: a
     from stream_cgzsl.windows.restore import configuration_at
 
     old = configuration_at(records, len(records) - 1)
-    changes: dict[str, Any] = pairs(arguments.overrides)
+    changes: dict[str, Any] = pairs(arguments.overrides, "--with")
     learner = changes.pop("learner", old.learner)
     options = {**(old.options if learner == old.learner else {}), **changes}
     configuration = Configuration(learner, options, old.memory_bytes)

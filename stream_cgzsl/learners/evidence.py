@@ -19,7 +19,7 @@ from stream_cgzsl.windows.window import Examples, Window
 Array = npt.NDArray[Any]
 
 HELD = 5
-"""One row in so many is held back."""
+"""One row in so many is held back, up to as many of a class as are worked on at a time."""
 
 FOLDS = 4
 """The window's new classes are pretended unseen in so many turns."""
@@ -41,11 +41,12 @@ def gather_evidence(
 ) -> Evidence:
     """The evidence after this window. `before` has the window's descriptions, none of its features.
 
-    Seen: fitted on four rows in five of each class, asked about the fifth. Unseen: fitted without any row of some of
-    the window's new classes, asked about those. A class that returns was trained on before and is never pretended.
+    Seen: fitted on four rows in five of each class, asked about the fifth, which is the first in training order.
+    Unseen: fitted without any row of some of the window's new classes, asked about those. A class that returns was
+    trained on before and is never pretended. No row is copied beyond those worked on at a time.
     """
     evidence = evidence.faded()
-    trained, held = _split(window, before.space.seed)
+    trained, held = split_rows(window)
     new = [c for c in trained if c not in before.moments.counts]
     order = torch.randperm(len(new), generator=generator(before.space.seed, window.number, "folds")).tolist()
     folds = [sorted(new[i] for i in order[turn::FOLDS]) for turn in range(min(FOLDS, len(new)))]
@@ -55,7 +56,7 @@ def gather_evidence(
     everything = _learned(before, parts, device)
     if held and everything.seen.any():
         score = fit(everything)
-        for rows, truth in _batches(held, everything.class_ids):
+        for rows, truth in in_batches(held, everything.class_ids):
             check()
             evidence = evidence.with_seen(score(rows), truth, everything.seen)
     for turn, fold in enumerate(folds):
@@ -63,28 +64,25 @@ def gather_evidence(
         if not known.seen.any():
             continue
         score = fit(known)
-        for rows, truth in _batches({c: window.features[c].rows for c in fold}, known.class_ids):
+        for rows, truth in in_batches({c: window.features[c].rows for c in fold}, known.class_ids):
             check()
             evidence = evidence.with_unseen(score(rows), truth, known.seen)
     return evidence
 
 
-def _split(window: Window, seed: int) -> tuple[dict[str, Examples], dict[str, Array]]:
-    """Four rows in five, standing for four in five of those that came; and the fifth. A single row is not held back."""
+def split_rows(window: Window) -> tuple[dict[str, Examples], dict[str, Array]]:
+    """Rows to train on, standing for as large a share of those that came; and rows held back. A single row stays."""
     trained: dict[str, Examples] = {}
     held: dict[str, Array] = {}
-    draw = generator(seed, window.number, "held")
     for class_id in sorted(window.features):
         examples = window.features[class_id]
         kept = len(examples.rows)
         if not kept:
             continue
-        order = torch.randperm(kept, generator=draw).numpy()
-        back = kept // HELD or int(kept > 1)
-        stay = np.sort(order[back:])
-        trained[class_id] = Examples(max(examples.count * len(stay) // kept, len(stay)), examples.rows[stay])
+        back = min(kept // HELD or int(kept > 1), ROWS_AT_ONCE)
+        trained[class_id] = Examples(examples.count * (kept - back) // kept, examples.rows[back:])
         if back:
-            held[class_id] = examples.rows[np.sort(order[:back])]
+            held[class_id] = examples.rows[:back]
     return trained, held
 
 
@@ -100,19 +98,23 @@ def _learned(before: Statistics, parts: list[Moments], device: torch.device | st
     return before
 
 
-def _batches(rows: Mapping[str, Array], class_ids: tuple[str, ...]) -> Iterator[tuple[Array, Array]]:
-    """Whole classes together, as many as fit, with the index of each row's class."""
+def in_batches(rows: Mapping[str, Array], class_ids: tuple[str, ...]) -> Iterator[tuple[Array, Array]]:
+    """Rows to ask about, with the index of each row's class: whole classes together, as many as fit.
+
+    Of a class with more rows than are worked on at a time, the first are enough to know its accuracy.
+    """
     index = {class_id: i for i, class_id in enumerate(class_ids)}
-    batch: list[str] = []
+    batch: list[tuple[int, Array]] = []
     for class_id in rows:
-        if batch and sum(len(rows[c]) for c in batch) + len(rows[class_id]) > ROWS_AT_ONCE:
-            yield _joined(rows, batch, index)
+        asked = rows[class_id][:ROWS_AT_ONCE]
+        if batch and sum(len(block) for _, block in batch) + len(asked) > ROWS_AT_ONCE:
+            yield _joined(batch)
             batch = []
-        batch.append(class_id)
+        batch.append((index[class_id], asked))
     if batch:
-        yield _joined(rows, batch, index)
+        yield _joined(batch)
 
 
-def _joined(rows: Mapping[str, Array], batch: list[str], index: Mapping[str, int]) -> tuple[Array, Array]:
-    truth = np.repeat([index[c] for c in batch], [len(rows[c]) for c in batch])
-    return np.concatenate([rows[c] for c in batch]), truth
+def _joined(batch: list[tuple[int, Array]]) -> tuple[Array, Array]:
+    truth = np.repeat([label for label, _ in batch], [len(block) for _, block in batch])
+    return np.concatenate([block for _, block in batch]), truth

@@ -11,9 +11,7 @@ import torch
 
 from stream_cgzsl.learners.base import Lesson
 from stream_cgzsl.learners.calibration import Evidence
-from stream_cgzsl.learners.evidence import Scorer
-from stream_cgzsl.learners.evidence import _batches as in_batches
-from stream_cgzsl.learners.evidence import _split as split_rows
+from stream_cgzsl.learners.evidence import Scorer, in_batches, split_rows
 from stream_cgzsl.learners.features import ROWS_AT_ONCE, transformed
 from stream_cgzsl.learners.statistics import Statistics
 from stream_cgzsl.windows.window import Examples, Window
@@ -39,7 +37,7 @@ class Withheld:
 
 
 def withhold(lesson: Lesson, device: torch.device | str) -> Withheld:
-    trained, held = split_rows(lesson.window, lesson.before.space.seed)
+    trained, held = split_rows(lesson.window)
     before, after = lesson.before.moments, lesson.after.moments
     means = dict(after.means)
     for class_id in held:

@@ -51,8 +51,8 @@ class Stream:
         return {"features": fixed, "attributes": self.ends("attributes"), "holdout": self.ends("holdout")}
 
     def backlog(self, role: str, ends: Mapping[int, int]) -> int:
-        """How many offsets lie between the open window's start and `ends`."""
-        return sum(end - self.starts[role].get(p, 0) for p, end in ends.items())
+        """How many offsets lie between the open window's start and `ends`; none where it starts behind them."""
+        return sum(max(0, end - self.starts[role].get(p, 0)) for p, end in ends.items())
 
 
 class Policy(Protocol):
@@ -118,17 +118,15 @@ class MaxAge:
 
     def __init__(self, seconds: float) -> None:
         self._seconds = seconds
-        self._noticed: float | None = None
+        self._ends: Offsets = {}  # when the first one was noticed
+        self._noticed = 0.0
 
     def look(self, stream: Stream) -> Cut | None:
-        if not stream.backlog("features", stream.ends("features")):
-            self._noticed = None
+        ends, now = stream.ends("features"), stream.clock()
+        if not stream.backlog("features", self._ends):
+            self._ends, self._noticed = ends, now
+        if not stream.backlog("features", ends) or now - self._noticed < self._seconds:
             return None
-        if self._noticed is None:
-            self._noticed = stream.clock()
-        if stream.clock() - self._noticed < self._seconds:
-            return None
-        self._noticed = None
         return Cut("train", "max-age", stream.all_ends())
 
 
@@ -164,7 +162,7 @@ class EventTime:
         if any(passed.get(p) is None and now - self._moved[p] < self._idle for p in ends):
             return None
         starts, at = stream.starts["features"], stream.bus.offsets_at(topic, until)
-        cut = {p: max(starts.get(p, 0), end if at.get(p) is None else min(end, at[p] or 0)) for p, end in ends.items()}
+        cut = {p: _reached(at.get(p), starts.get(p, 0), end) for p, end in ends.items()}
         if not stream.backlog("features", cut):
             return None
         self._until_ms = until
@@ -180,3 +178,8 @@ class EventTime:
                 with stream.bus.reader({TopicPartition(topic, partition): start}) as reader:
                     times += [record.timestamp_ms for record in reader.poll(1.0, 1)]
         return min(times, default=None)
+
+
+def _reached(at: int | None, start: int, end: int) -> int:
+    """Where a partition reaches the time asked for; all of it, where that was before the window by a clock ahead of it."""
+    return end if at is None or at < start else min(end, at)

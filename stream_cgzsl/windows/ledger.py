@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterator
+from contextlib import suppress
 
 import numpy as np
 
@@ -11,7 +12,20 @@ from stream_cgzsl.bus import Bus, Reader, Record, TopicPartition
 from stream_cgzsl.bus.topics import Topics
 from stream_cgzsl.errors import BrokenLedger, Expired
 from stream_cgzsl.generation import Generation
-from stream_cgzsl.schemas import InvalidEvent, LedgerRecord, Projection, Published, StateChunk, decode
+from stream_cgzsl.schemas import (
+    Event,
+    InvalidEvent,
+    LedgerRecord,
+    Projection,
+    Published,
+    Serving,
+    StateChunk,
+    decode,
+)
+
+_POLL_SECONDS = 1.0
+_SILENT_POLLS = 30
+"""Without news for so long, a topic that ends too early is not late but lost. (A transaction shows topic by topic.)"""
 
 
 class Incomplete(Exception):
@@ -59,17 +73,22 @@ def read_last(bus: Bus, topics: Topics) -> tuple[LedgerRecord | None, int]:
 
 
 def read_range(bus: Bus, topic: str, start: int, end: int) -> Iterator[Record]:
-    """The records [start, end) of partition 0 that are there."""
+    """The records [start, end) of partition 0 that are there. Raises `Expired` when the topic no longer reaches so far."""
     if start >= end:
         return
     tp = TopicPartition(topic, 0)
     with bus.reader({tp: start}) as reader:
-        yield from _until(reader, tp, end)
+        yield from _until(bus, reader, tp, end)
 
 
-def _until(reader: Reader, tp: TopicPartition, end: int) -> Iterator[Record]:
+def _until(bus: Bus, reader: Reader, tp: TopicPartition, end: int) -> Iterator[Record]:
+    silence = 0
     while reader.position(tp) < end:
-        for record in reader.poll(1.0):
+        records = reader.poll(_POLL_SECONDS)
+        silence = 0 if records else silence + 1
+        if silence >= _SILENT_POLLS and (actual := bus.end_offsets(tp.topic)[tp.partition]) < end:
+            raise Expired(f"{tp.topic}/{tp.partition} ends at {actual} and the ledger says {end}; was it made anew?")
+        for record in records:
             if record.offset >= end:
                 return
             yield record
@@ -81,17 +100,28 @@ def load_generation(bus: Bus, topics: Topics, record: LedgerRecord) -> Generatio
     assert serving is not None and record.generation is not None
     projections: list[Projection] = []
     try:
-        for item in read_range(bus, topics["projections"], place.first, place.end):
-            event = decode("projections", item.key, item.value, item.headers)
+        for event in _events(bus, topics, "projections", place):
             if isinstance(event, Projection) and event.generation == record.number:
                 projections.append(event)
-    except (Expired, InvalidEvent) as error:
+    except Expired as error:
         raise Incomplete(str(error)) from error
     if len(projections) != place.count:
         raise Incomplete(f"{len(projections)} of {place.count} projections of generation {record.number} are left")
+    try:
+        generation = _assembled(record.number, projections, serving)
+    except ValueError as error:
+        raise _changed(bus, record, f"does not fit together ({error})") from error
+    if generation.digest != record.generation:
+        raise _changed(
+            bus, record, f"has the digest {generation.digest[:12]} and the ledger says {record.generation[:12]}"
+        )
+    return generation
+
+
+def _assembled(number: int, projections: list[Projection], serving: Serving) -> Generation:
     centre = np.frombuffer(serving.centre, "<f4")
-    generation = Generation(
-        number=record.number,
+    return Generation(
+        number=number,
         class_ids=tuple(p.class_id for p in projections),
         seen=np.array([p.seen for p in projections], bool),
         vectors=np.stack([p.vector for p in projections]) if projections else np.zeros((0, len(centre)), np.float32),
@@ -102,12 +132,13 @@ def load_generation(bus: Bus, topics: Topics, record: LedgerRecord) -> Generatio
         servable=serving.servable,
         calibration=serving.calibration,
     )
-    if generation.digest != record.generation:
-        raise BrokenLedger(
-            f"{bus.url}: generation {record.number} has the digest {generation.digest[:12]} and the ledger says "
-            f"{record.generation[:12]}; the projections were changed by someone else: check who may write to them"
-        )
-    return generation
+
+
+def _changed(bus: Bus, record: LedgerRecord, what: str) -> BrokenLedger:
+    return BrokenLedger(
+        f"{bus.url}: generation {record.number} {what}; the projections were changed by someone else: check who may "
+        "write to them"
+    )
 
 
 def load_state(bus: Bus, topics: Topics, record: LedgerRecord) -> bytes:
@@ -115,16 +146,24 @@ def load_state(bus: Bus, topics: Topics, record: LedgerRecord) -> bytes:
     place = _published(record.state, record)
     chunks: list[bytes] = []
     try:
-        for item in read_range(bus, topics["state"], place.first, place.end):
-            event = decode("state", item.key, item.value, item.headers)
-            assert isinstance(event, StateChunk)
-            chunks.append(event.data)
-    except (Expired, InvalidEvent) as error:
+        for event in _events(bus, topics, "state", place):
+            if isinstance(event, StateChunk) and event.window == record.number:
+                chunks.append(event.data)
+    except Expired as error:
         raise Incomplete(str(error)) from error
-    data = b"".join(chunks)
-    if len(chunks) != place.count or hashlib.sha256(data).hexdigest() != place.sha256:
+    if len(chunks) != place.count:
         raise Incomplete(f"{len(chunks)} of {place.count} state chunks of window {record.number} are left")
+    data = b"".join(chunks)
+    if hashlib.sha256(data).hexdigest() != place.sha256:
+        raise Incomplete(f"the state chunks of window {record.number} do not have the digest the ledger says")
     return data
+
+
+def _events(bus: Bus, topics: Topics, role: str, place: Published) -> Iterator[Event]:
+    """The events in a place. What others wrote between ours, and what cannot be read, is passed over: ours are counted."""
+    for item in read_range(bus, topics[role], place.first, place.end):
+        with suppress(InvalidEvent):
+            yield decode(role, item.key, item.value, item.headers)
 
 
 def _published(place: Published | None, record: LedgerRecord) -> Published:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from stream_cgzsl.bus import Bus
 from stream_cgzsl.bus.topics import Topics
-from stream_cgzsl.schemas import LedgerRecord
+from stream_cgzsl.schemas import LedgerRecord, Range
 from stream_cgzsl.windows.cuts import Count, Cut, Describe, EventTime, MaxAge, Policy, Stream
 from stream_cgzsl.windows.markers import Markers
 from stream_cgzsl.windows.restore import ends_of
@@ -76,3 +76,9 @@ class Planner:
 
     def close(self) -> None:
         self._markers.close()
+
+
+def still(last: LedgerRecord, kind: str, reason: str) -> Cut:
+    """A window after `last` that takes no record at all."""
+    control = last.ranges["control"][0].end
+    return Cut(kind, reason, ends_of(last), control=Range(start=control, end=control))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from stream_cgzsl.bus import Bus
 from stream_cgzsl.bus.topics import Topics
@@ -22,7 +22,8 @@ log = logging.getLogger(__name__)
 class Restorer:
     """Rebuilds lineages from a ledger. `alive` is called often and may raise to stop.
 
-    With `rebuild`, snapshots are ignored and a digest that differs is told, not refused.
+    With `rebuild`, snapshots are ignored. A digest that differs is refused, or only told: with `rebuild`, or when not
+    `strict`.
     """
 
     bus: Bus
@@ -31,6 +32,8 @@ class Restorer:
     device: str
     alive: Callable[[], None] = lambda: None
     rebuild: bool = False
+    strict: bool = True
+    _passed: dict[int, bytes] = field(default_factory=dict)  # what later rollbacks go back to
 
     def at(self, number: int) -> Lineage:
         """The lineage after window `number`.
@@ -38,7 +41,7 @@ class Restorer:
         Raises `BrokenLedger` when a window trained again does not give the digest the ledger has, and `Expired` when
         its records are gone.
         """
-        base, lineage = self._from_snapshot(number)
+        base, lineage = self._base(number)
         for record in self.records[base + 1 : number + 1]:
             self.alive()
             lineage, generation = self.step(lineage, record)
@@ -52,17 +55,21 @@ class Restorer:
         self, lineage: Lineage, record: LedgerRecord, gathered: Gathered | None = None
     ) -> tuple[Lineage, Generation]:
         """One window of the ledger once more: the lineage after it, and its generation."""
-        if record.kind == "rollback":
-            assert record.to is not None
-            lineage = self.at(record.to)
-            return lineage, lineage.roll(record.number).generation
-        configuration = configuration_at(self.records, record.number)
-        if record.configuration is not None:
-            lineage = reconfigured(lineage, genesis_of(self.records), configuration, self.device)
-        if gathered is None:
-            gathered = self.gather(lineage, record)
-        kind = "describe" if record.kind == "failed" else record.kind
-        return lineage, lineage.apply(kind, gathered).generation
+        if record.to is not None:
+            lineage = self.configured(self.at(record.to), record.number)
+            generation = lineage.roll(record.number).generation
+        else:
+            lineage = self.configured(lineage, record.number)
+            if gathered is None:
+                gathered = self.gather(lineage, record)
+            generation = lineage.apply(record.kind, gathered).generation
+        if any(later.to == record.number for later in self.records[record.number :]):
+            self._passed[record.number] = lineage.snapshot()
+        return lineage, generation
+
+    def configured(self, lineage: Lineage, number: int) -> Lineage:
+        """The lineage under the configuration that window `number` was learned with."""
+        return reconfigured(lineage, genesis_of(self.records), configuration_at(self.records, number), self.device)
 
     def gather(self, lineage: Lineage, record: LedgerRecord, configuration: Configuration | None = None) -> Gathered:
         """The window of a ledger record, read again from its ranges; under its own configuration unless one is given."""
@@ -82,36 +89,46 @@ class Restorer:
                 late_before_of(self.records, record.number),
             )
         except Expired as error:
-            raise Expired(f"window {record.number} cannot be trained again: {error}") from error
+            gone = ", ".join(expired_ranges(self.bus, self.topics, record)) or str(error)
+            raise Expired(f"window {record.number} cannot be trained again: {gone}") from error
 
-    def _from_snapshot(self, number: int) -> tuple[int, Lineage]:
-        """The newest whole snapshot at or before window `number`, or the beginning."""
-        for record in reversed([] if self.rebuild else self.records[: number + 1]):
-            if record.state is not None:
+    def _base(self, number: int) -> tuple[int, Lineage]:
+        """Where to begin: the newest whole snapshot at or before window `number`, or the beginning."""
+        for record in reversed(self.records[1 : number + 1]):
+            if record.number in self._passed:
+                lineage = self._fresh(record.number)
+                lineage.restore(self._passed[record.number])
+                return record.number, lineage
+            if record.state is not None and not self.rebuild:
                 try:
                     return record.number, self.snapshot_of(record)
                 except Incomplete as reason:
                     log.info("the snapshot of window %d is gone (%s); trying an older one", record.number, reason)
-        return 0, Lineage(genesis_of(self.records), configuration_at(self.records, 0), self.device)
+        return 0, self._fresh(0)
 
     def snapshot_of(self, record: LedgerRecord) -> Lineage:
         """The lineage as window `record` left it, from its own snapshot. Raises `Incomplete` when that is gone."""
-        lineage = Lineage(genesis_of(self.records), configuration_at(self.records, record.number), self.device)
+        lineage = self._fresh(record.number)
         lineage.restore(load_state(self.bus, self.topics, record))
         return lineage
+
+    def _fresh(self, number: int) -> Lineage:
+        return Lineage(genesis_of(self.records), configuration_at(self.records, number), self.device)
 
     def _differs(self, record: LedgerRecord, digest: str) -> None:
         text = (
             f"{self.bus.url}: window {record.number}, trained again, gave generation {digest[:12]} and the ledger has "
             f"{(record.generation or 'nothing')[:12]}; it was made with {record.environment}"
         )
-        if not self.rebuild:
+        if self.strict and not self.rebuild:
             raise BrokenLedger(f"{text}. Start in that environment, or accept the new result with: learn --rebuild")
         log.warning("%s", text)
 
 
 def reconfigured(lineage: Lineage, genesis: Genesis, configuration: Configuration, device: str) -> Lineage:
     """The same knowledge under another configuration. Raises `UsageError` where a learner cannot take it over."""
+    if lineage.configuration == configuration:
+        return lineage
     fresh = Lineage(genesis, configuration, device)
     if lineage.number:
         try:
@@ -123,6 +140,17 @@ def reconfigured(lineage: Lineage, genesis: Genesis, configuration: Configuratio
                 "the topics anew under another --prefix"
             ) from error
     return fresh
+
+
+def expired_ranges(bus: Bus, topics: Topics, record: LedgerRecord) -> list[str]:
+    """What of a window's input is no longer there, such as `features/2 [10,25) expired`."""
+    return [
+        f"{role}/{partition} [{span.start},{min(span.end, begins[partition])}) expired"
+        for role in ("attributes", "features")
+        for begins in [bus.begin_offsets(topics[role])]
+        for partition, span in record.ranges.get(role, {}).items()
+        if span.start < min(span.end, begins.get(partition, 0))
+    ]
 
 
 def genesis_of(records: list[LedgerRecord]) -> Genesis:

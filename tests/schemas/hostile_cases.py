@@ -192,4 +192,9 @@ CASES = [
         INFINITE_FACT,
     ),
     Case("invalid-field", "a share above one", "evaluations", b"1", json_of(digest=SHA, samples=1, seen=1.5)),
+    Case("invalid-field", "a fact that is NaN", "windows", b"1", INFINITE_FACT.replace(b"1e999", b"NaN")),
+    Case(
+        "invalid-field", "a share that is NaN", "evaluations", b"1", json_of(digest=SHA, samples=1, seen=float("nan"))
+    ),
+    Case("not-finite", "a score", "predictions", b"r", b'{"status":"ok","score":Infinity}'),
 ]

@@ -24,6 +24,7 @@ from stream_cgzsl.schemas.fields import (
     Text,
     Time,
     Whole,
+    whole_from_text,
 )
 
 INT64 = 2**63 - 1
@@ -147,3 +148,11 @@ def _nested(depth: int) -> dict[str, Any]:
 def test_a_field_refuses(kind: Any, given: Any) -> None:
     with pytest.raises(ValidationError):
         TypeAdapter(kind).validate_python(given)
+
+
+@pytest.mark.parametrize(
+    "text", ["", "07", "+7", "7.0", " 7", "1_000", "٧", "9" * 5000], ids=lambda text: ascii(text)[:9]
+)
+def test_a_whole_number_has_one_spelling(text: str) -> None:
+    with pytest.raises(ValueError, match="^a whole number in decimal digits is expected$"):
+        whole_from_text(text)

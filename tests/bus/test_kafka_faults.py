@@ -1,0 +1,106 @@
+"""A broker that dies, comes back, or stays away."""
+
+from __future__ import annotations
+
+import threading
+import uuid
+from collections.abc import Iterator
+
+import pytest
+from conftest import OwnBroker
+
+from stream_cgzsl.bus import (
+    Bus,
+    TopicPartition,
+    TopicSpec,
+    connect,
+    kafka,
+    kafka_errors,
+    kafka_reading,
+    kafka_settings,
+    kafka_writing,
+)
+from stream_cgzsl.errors import BusUnavailable
+from stream_cgzsl.schemas.message import Message
+
+
+@pytest.fixture
+def topic(own_broker: OwnBroker) -> str:
+    name = f"faults-{uuid.uuid4().hex[:12]}"
+    with connect(own_broker.url) as bus:
+        bus.create([TopicSpec(name)])
+    return name
+
+
+@pytest.fixture
+def bus(own_broker: OwnBroker) -> Iterator[Bus]:
+    with connect(own_broker.url) as connected:
+        yield connected
+
+
+def read(bus: Bus, topic: str) -> list[bytes | None]:
+    end = bus.end_offsets(topic)[0]
+    found: list[bytes | None] = []
+    tp = TopicPartition(topic, 0)
+    with bus.reader({tp: 0}) as reader:
+        while reader.position(tp) < end:
+            found += [record.value for record in reader.poll(1.0)]
+    return found
+
+
+def test_a_restart_passes_unnoticed(own_broker: OwnBroker, bus: Bus, topic: str) -> None:
+    """Writer, publisher, reader and the bus itself go on over a broker that is killed and comes back."""
+    tp = TopicPartition(topic, 0)
+    with bus.writer() as writer, bus.publisher(topic) as publisher, bus.reader({tp: 0}) as reader:
+        writer.send(topic, Message(None, b"before"))
+        writer.flush()
+        assert [record.value for record in reader.poll(10.0)] == [b"before"]
+        publisher.begin()
+        publisher.send(topic, Message(None, b"open"))
+        publisher.flush()
+        own_broker.broker.kill()
+        restart = threading.Thread(target=own_broker.broker.restart)
+        restart.start()
+        writer.send(topic, Message(None, b"during"))
+        writer.flush()
+        publisher.commit()
+        restart.join()
+        found: list[bytes | None] = []
+        while len(found) < 2:
+            found += [record.value for record in reader.poll(10.0)]
+    assert found == [b"open", b"during"]
+    assert read(bus, topic) == [b"before", b"open", b"during"]
+
+
+def test_a_broker_that_stays_away(own_broker: OwnBroker, topic: str) -> None:
+    """Everyone gives up in time and says so, everything can be closed, and a new publisher finds a clean state."""
+    bus, tp = connect(f"{own_broker.url}?patience_ms=2000"), TopicPartition(topic, 0)
+    writer, publisher, reader = bus.writer(), bus.publisher(topic), bus.reader({tp: 0})
+    publisher.begin()
+    publisher.send(topic, Message(None, b"undecided"))
+    publisher.flush()
+    own_broker.broker.kill()
+    try:
+        writer.send(topic, Message(None, b"lost"))
+        for attempt in (
+            publisher.commit,
+            publisher.begin,
+            writer.flush,
+            bus.topics,
+            lambda: bus.end_offsets(topic),
+            lambda: [reader.poll(0.2) for _ in range(100)],
+        ):
+            with pytest.raises(BusUnavailable, match=own_broker.broker.address):
+                attempt()
+        with pytest.raises(BusUnavailable, match="may or may not show"):
+            publisher.begin()
+        publisher.abort()
+        for thing in (publisher, writer, reader, bus):
+            thing.close()
+    finally:
+        own_broker.broker.restart()
+    with connect(own_broker.url) as later, later.publisher(topic) as newer:
+        newer.begin()
+        newer.send(topic, Message(None, b"after"))
+        newer.commit()
+        assert read(later, topic) in ([b"after"], [b"undecided", b"after"])

@@ -1,0 +1,116 @@
+"""Getting into a cluster that asks who we are, and what is said when it does not let us in."""
+
+from __future__ import annotations
+
+import logging
+import uuid
+from urllib.parse import quote
+
+import pytest
+from conftest import PASSWORDS, OwnBroker
+
+from stream_cgzsl.bus import Bus, TopicPartition, TopicSpec, connect
+from stream_cgzsl.errors import BusUnavailable, Refused
+from stream_cgzsl.schemas.message import Message
+
+ALICE = f"alice:{quote(PASSWORDS['alice'])}"
+
+
+QUICK = "patience_ms=2000"  # for contacts that are to fail
+
+
+def round_trip(bus: Bus) -> bytes | None:
+    """Through every kind of client: creates, writes, publishes and reads."""
+    topic = f"secure-{uuid.uuid4().hex[:12]}"
+    bus.create([TopicSpec(topic)])
+    with bus.writer() as writer, bus.publisher(topic) as publisher:
+        writer.send(topic, Message(b"k", b"hel"))
+        writer.flush()
+        publisher.begin()
+        publisher.send(topic, Message(b"k", b"lo"))
+        publisher.commit(topic, {TopicPartition(topic, 0): 1})
+    with bus.subscribe(topic, topic) as subscription, bus.reader({TopicPartition(topic, 0): 0}) as reader:
+        said = b"".join(record.value or b"" for record in reader.poll(10.0))
+        assert [record.value for record in subscription.poll(10.0)] == [b"lo"]
+    return said
+
+
+@pytest.mark.parametrize("mechanism", ["PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"])
+def test_a_password(own_broker: OwnBroker, mechanism: str) -> None:
+    url = f"kafka://{ALICE}@{own_broker.sasl_plaintext}?security=SASL_PLAINTEXT&mechanism={mechanism}"
+    with connect(url) as bus:
+        assert round_trip(bus) == b"hello"
+
+
+def test_a_password_over_tls(own_broker: OwnBroker) -> None:
+    with connect(f"kafka://{ALICE}@{own_broker.sasl_ssl}?ca={own_broker.file('ca.crt')}") as bus:
+        assert round_trip(bus) == b"hello"
+
+
+def test_a_certificate(own_broker: OwnBroker) -> None:
+    files = "&".join(
+        f"{name}={own_broker.file(f)}" for name, f in (("ca", "ca.crt"), ("cert", "client.crt"), ("key", "client.key"))
+    )
+    with connect(f"kafka://{own_broker.ssl}?{files}") as bus:
+        assert round_trip(bus) == b"hello"
+
+
+def test_everything_from_the_environment(own_broker: OwnBroker, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CGZSL_KAFKA_USER", "alice")
+    monkeypatch.setenv("CGZSL_KAFKA_PASSWORD", PASSWORDS["alice"])
+    monkeypatch.setenv("CGZSL_KAFKA_CA", own_broker.file("ca.crt"))
+    with connect(f"kafka://{own_broker.sasl_ssl}") as bus:
+        assert round_trip(bus) == b"hello"
+
+
+@pytest.mark.parametrize("mechanism", ["PLAIN", "SCRAM-SHA-512"])
+def test_a_wrong_password_is_called_that(own_broker: OwnBroker, mechanism: str) -> None:
+    url = f"kafka://alice:wr0ng@{own_broker.sasl_plaintext}?security=SASL_PLAINTEXT&mechanism={mechanism}&{QUICK}"
+    with pytest.raises(Refused, match=r"does not let us in.*CGZSL_KAFKA_PASSWORD") as raised:
+        connect(url)
+    assert "wr0ng" not in str(raised.value)
+
+
+def test_a_certificate_that_nobody_trusts_is_called_that(own_broker: OwnBroker) -> None:
+    with pytest.raises(BusUnavailable, match=r"certificate verify failed.*ca="):
+        connect(f"kafka://{ALICE}@{own_broker.sasl_ssl}?{QUICK}")
+
+
+def test_a_cluster_that_wants_a_password_we_do_not_give(own_broker: OwnBroker) -> None:
+    with pytest.raises(BusUnavailable, match=r"may want TLS or a password"):
+        connect(f"kafka://{own_broker.sasl_plaintext}?{QUICK}")
+
+
+def test_tls_where_there_is_none(own_broker: OwnBroker) -> None:
+    address = own_broker.broker.address
+    with pytest.raises(BusUnavailable, match=f"{address}.*speaks no TLS"):
+        connect(f"kafka://{address}?security=SSL&{QUICK}")
+
+
+def test_a_user_who_may_not_is_told_so(own_broker: OwnBroker) -> None:
+    topic = f"secret-{uuid.uuid4().hex[:12]}"
+    with connect(own_broker.url) as anyone:
+        anyone.create([TopicSpec(topic)])
+    mallory = f"kafka://mallory:{PASSWORDS['mallory']}@{own_broker.sasl_plaintext}?security=SASL_PLAINTEXT"
+    with connect(mallory) as bus:
+        assert bus.topics() == {}
+        for attempt in (
+            lambda: bus.end_offsets(topic),
+            lambda: bus.create([TopicSpec("mine")]),
+            lambda: bus.reader({TopicPartition(topic, 0): 0}),
+            lambda: bus.subscribe(topic, "g"),
+            lambda: bus.writer().send(topic, Message(b"k", b"v")),
+            lambda: bus.publisher("p"),
+        ):
+            with pytest.raises(Refused):
+                attempt()
+
+
+def test_no_log_and_no_name_shows_a_secret(own_broker: OwnBroker, caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.DEBUG)
+    caplog.set_level(logging.DEBUG, logger="kafka")
+    with connect(f"kafka://{ALICE}@{own_broker.sasl_plaintext}?security=SASL_PLAINTEXT") as bus:
+        round_trip(bus)
+        assert bus.url == f"kafka://alice@{own_broker.sasl_plaintext}?security=SASL_PLAINTEXT"
+    assert "sasl_plain_username" in caplog.text
+    assert PASSWORDS["alice"] not in caplog.text

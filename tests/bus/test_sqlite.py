@@ -1,0 +1,130 @@
+"""What only the embedded bus promises: it is a file, it survives what kills its users, and waiting costs nothing."""
+
+from __future__ import annotations
+
+import random
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from stream_cgzsl.bus import Bus, TopicPartition, TopicSpec, connect
+from stream_cgzsl.errors import BusUnavailable, Refused, UsageError
+from stream_cgzsl.schemas.message import Message
+
+VICTIM = Path(__file__).with_name("sqlite_victim.py")
+
+
+def kill_while_writing(url: str, after: int, delay: float) -> list[str]:
+    """Lets the victim acknowledge `after` times, kills it `delay` seconds later; everything it acknowledged."""
+    victim = subprocess.Popen([sys.executable, str(VICTIM), url], stdout=subprocess.PIPE, text=True)
+    assert victim.stdout is not None
+    said = [victim.stdout.readline() for _ in range(after)]
+    time.sleep(delay)
+    victim.send_signal(signal.SIGKILL)
+    said += victim.stdout.readlines()
+    victim.stdout.close()
+    assert victim.wait() == -signal.SIGKILL
+    return [line for line in said if line.endswith("\n")]
+
+
+def keys(bus: Bus, topic: str) -> Counter[int]:
+    end = bus.end_offsets(topic)[0]
+    found: Counter[int] = Counter()
+    with bus.reader({TopicPartition(topic, 0): 0}) as reader:
+        while found.total() < end:
+            records = reader.poll(1.0)
+            assert records, f"{topic} ends at {end} and holds {found.total()}"
+            found.update(int(record.key or b"") for record in records)
+    return found
+
+
+def test_a_killed_writer_loses_nothing_acknowledged_and_leaves_nothing_half_done(tmp_path: Path) -> None:
+    url = f"sqlite:///{tmp_path / 'bus.db'}"
+    moments = random.Random(5)
+    acknowledged: dict[str, Counter[int]] = {"single": Counter(), "both": Counter()}
+    with connect(url) as bus:
+        bus.create([TopicSpec("single"), TopicSpec("left"), TopicSpec("right")])
+        for _ in range(8):
+            for line in kill_while_writing(url, moments.randint(1, 12), moments.random() * 0.02):
+                what, number = line.split()
+                acknowledged[what][int(number)] += 1
+            single, left, right = (keys(bus, topic) for topic in ("single", "left", "right"))
+            assert left == right, "a publish shows in one topic and not in the other"
+            assert {n % 2 for n in left.values()} == {0}, "half a publish shows"
+            assert {n % 3 for n in single.values()} == {0}, "half a flush shows"
+            assert not {number: n for number, n in acknowledged["both"].items() if left[number] < 2 * n}
+            assert not {number: n for number, n in acknowledged["single"].items() if single[number] < 3 * n}
+
+
+def test_waiting_for_records_costs_under_two_hundredths_of_a_core(tmp_path: Path) -> None:
+    with connect(f"sqlite:///{tmp_path / 'bus.db'}") as bus:
+        bus.create([TopicSpec("t")])
+        with bus.reader({TopicPartition("t", 0): 0}) as reader:
+            reader.poll(0.1)
+            wall, cpu = time.monotonic(), time.thread_time()
+            assert reader.poll(3.0) == []
+            assert (time.thread_time() - cpu) / (time.monotonic() - wall) < 0.02
+
+
+def test_standing_by_costs_under_two_hundredths_of_a_core(tmp_path: Path) -> None:
+    with connect(f"sqlite:///{tmp_path / 'bus.db'}") as bus:
+        bus.create([TopicSpec("t")])
+        with bus.subscribe("t", "g") as owner, bus.subscribe("t", "g") as standby:
+            owner.poll(0.0)
+            wall, cpu = time.monotonic(), time.thread_time()
+            assert standby.poll(3.0) == []
+            assert (time.thread_time() - cpu) / (time.monotonic() - wall) < 0.02
+
+
+def test_a_reader_sees_the_old_state_while_a_publish_is_open_and_a_writer_waits_for_its_end(tmp_path: Path) -> None:
+    with connect(f"sqlite:///{tmp_path / 'bus.db'}") as bus:
+        bus.create([TopicSpec("t")])
+        with bus.publisher("p") as publisher, bus.writer() as writer:
+            publisher.begin()
+            publisher.send("t", Message(None, b"published"))
+            publisher.flush()
+            writer.send("t", Message(None, b"written"))
+            waiting = threading.Thread(target=writer.flush)
+            waiting.start()
+            assert bus.end_offsets("t") == {0: 0}
+            publisher.commit()
+            waiting.join(30.0)
+        with bus.reader({TopicPartition("t", 0): 0}) as reader:
+            assert [record.value for record in reader.poll(1.0)] == [b"published", b"written"]
+
+
+def test_a_file_keeps_everything_when_it_is_opened_again(tmp_path: Path) -> None:
+    url = f"sqlite:///{tmp_path / 'bus.db'}?synchronous=full"
+    with connect(url) as bus:
+        bus.create([TopicSpec("t", 2, "compact", {"x": "y"})])
+        with bus.writer() as writer:
+            writer.send("t", Message(b"k", b"v"), 1)
+            writer.flush()
+    with connect(url) as bus:
+        assert bus.topics() == {"t": TopicSpec("t", 2, "compact", {"x": "y"})}
+        assert bus.end_offsets("t") == {0: 0, 1: 1}
+
+
+@pytest.mark.parametrize("url", ["sqlite://", "sqlite:///", "sqlite://host/x.db", "sqlite:///x.db?mode=ro"])
+def test_a_url_that_cannot_work_says_how_it_should_look(url: str) -> None:
+    with pytest.raises(UsageError, match="sqlite:///"):
+        connect(url)
+
+
+def test_a_folder_that_is_not_there_is_named(tmp_path: Path) -> None:
+    with pytest.raises(BusUnavailable, match="not-there"):
+        connect(f"sqlite:///{tmp_path / 'not-there' / 'bus.db'}")
+
+
+def test_a_file_that_is_no_bus_is_left_alone(tmp_path: Path) -> None:
+    path = tmp_path / "notes.txt"
+    path.write_text("these are my notes, not a database" * 100)
+    with pytest.raises(Refused, match=r"notes\.txt"):
+        connect(f"sqlite:///{path}")
+    assert path.read_text().startswith("these are my notes")

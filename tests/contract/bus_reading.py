@@ -1,0 +1,56 @@
+"""Ways to write to a bus and to read it to its end, shared by the contract's tests and their other processes."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable
+
+from stream_cgzsl.bus import Bus, Reader, Receipt, Record, TopicPartition
+from stream_cgzsl.schemas.message import Message
+
+PATIENCE_SECONDS = 60.0
+
+NewTopic = Callable[..., str]
+DropBefore = Callable[[str, int, int], None]
+
+
+def write(bus: Bus, topic: str, messages: Iterable[Message], partition: int | None = None) -> list[Receipt]:
+    with bus.writer() as writer:
+        receipts = [writer.send(topic, message, partition) for message in messages]
+        writer.flush()
+    return receipts
+
+
+def values(*texts: str) -> list[Message]:
+    return [Message(None, text.encode()) for text in texts]
+
+
+def read_to(reader: Reader, tp: TopicPartition, end: int) -> list[Record]:
+    """Everything up to `end`, which must come within a minute."""
+    records: list[Record] = []
+    deadline = time.monotonic() + PATIENCE_SECONDS
+    while reader.position(tp) < end:
+        assert time.monotonic() < deadline, f"stuck at {reader.position(tp)} before {end}"
+        records += reader.poll(1.0)
+    return records
+
+
+def read_all(bus: Bus, topic: str, start: int = 0) -> list[Record]:
+    """Every record a reader can see now, partition by partition."""
+    records = []
+    for partition, end in sorted(bus.end_offsets(topic).items()):
+        tp = TopicPartition(topic, partition)
+        with bus.reader({tp: start}) as reader:
+            records += read_to(reader, tp, end)
+    return records
+
+
+def texts(records: Iterable[Record]) -> list[str]:
+    return [(record.value or b"").decode() for record in records]
+
+
+def until(condition: Callable[[], bool], seconds: float = PATIENCE_SECONDS) -> None:
+    deadline = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < deadline, "it did not come true"
+        time.sleep(0.01)

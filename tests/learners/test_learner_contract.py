@@ -1,0 +1,194 @@
+"""What every learner promises, whatever it does inside."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from worlds import SPACE, World, stream
+
+from stream_cgzsl.errors import Cancelled, UsageError
+from stream_cgzsl.learners import DEFAULT, LEARNERS, create
+from stream_cgzsl.learners.interface import Learner, Monitor, Progress, Space
+from stream_cgzsl.learners.snapshots import from_bytes, to_bytes
+from stream_cgzsl.windows.window import Window
+
+every_learner = pytest.mark.parametrize("name", LEARNERS)
+
+
+class StopAfter(Monitor):
+    """Cancels when it is asked for the n-th time."""
+
+    def __init__(self, asked: int) -> None:
+        self.left = asked
+
+    def cancelled(self) -> bool:
+        self.left -= 1
+        return self.left < 0
+
+
+class Watch(Monitor):
+    def __init__(self) -> None:
+        self.steps: list[Progress] = []
+
+    def progress(self, progress: Progress) -> None:
+        self.steps.append(progress)
+
+
+def state(learner: Learner) -> bytes:
+    return to_bytes(learner.snapshot())
+
+
+def digests(name: str, windows: list[Window], restored_before: int | None = None) -> list[str]:
+    learner = create(name, SPACE)
+    found = []
+    for index, window in enumerate(windows):
+        if index == restored_before:
+            stored = state(learner)
+            learner = create(name, SPACE)
+            learner.restore(from_bytes(stored))
+        found.append(learner.fit(window).digest)
+    return found
+
+
+@every_learner
+def test_same_windows_give_same_digests(name: str) -> None:
+    assert digests(name, stream(World())) == digests(name, stream(World()))
+
+
+@every_learner
+@pytest.mark.parametrize("restored_before", [1, 2])
+def test_a_snapshot_between_two_windows_changes_nothing(name: str, restored_before: int) -> None:
+    windows = stream(World())
+    assert digests(name, windows, restored_before) == digests(name, windows)
+
+
+@every_learner
+def test_restoring_gives_the_same_snapshot(name: str) -> None:
+    learner = create(name, SPACE)
+    learner.fit(stream(World())[0])
+    twin = create(name, SPACE)
+    twin.restore(from_bytes(state(learner)))
+    assert state(twin) == state(learner)
+
+
+@every_learner
+def test_generations_know_all_living_classes(name: str) -> None:
+    learner = create(name, SPACE)
+    world = World()
+    for window in stream(world):
+        generation = learner.fit(window)
+    living = [c for c in world.ids(0, 16) if c != "c0001"]
+    seen = {*world.ids(0, 15)} - {"c0001", "c0012"}
+    assert list(generation.class_ids) == living
+    assert {c for c, flag in zip(generation.class_ids, generation.seen, strict=True) if flag} == seen
+
+
+@every_learner
+def test_described_classes_are_projected_without_training(name: str) -> None:
+    world = World()
+    learner = create(name, SPACE)
+    before = learner.fit(world.window(1, world.ids(0, 8), world.ids(0, 6)))
+    after = learner.describe(world.window(2, world.ids(8, 10)))
+    new = after.class_ids.index("c0008")
+    assert after.class_ids == (*before.class_ids, "c0008", "c0009")
+    assert not after.seen[new] and after.servable
+    assert np.linalg.norm(after.vectors[new]) > 0
+
+
+@every_learner
+def test_describing_with_features_is_refused(name: str) -> None:
+    learner = create(name, SPACE)
+    with pytest.raises(UsageError, match="must be fitted"):
+        learner.describe(stream(World())[0])
+
+
+@every_learner
+@pytest.mark.parametrize("asked", [0, 1, 5])
+def test_a_cancelled_window_leaves_no_trace(name: str, asked: int) -> None:
+    first, second, _ = stream(World())
+    learner = create(name, SPACE)
+    learner.fit(first)
+    before = state(learner)
+    with pytest.raises(Cancelled):
+        learner.fit(second, StopAfter(asked))
+    assert state(learner) == before
+
+
+@every_learner
+def test_after_a_cancelled_window_it_can_be_trained_again(name: str) -> None:
+    first, second, _ = stream(World())
+    learner = create(name, SPACE)
+    learner.fit(first)
+    with pytest.raises(Cancelled):
+        learner.fit(second, StopAfter(4))
+    assert learner.fit(second).digest == digests(name, [first, second])[1]
+
+
+@every_learner
+def test_a_window_with_numbers_that_are_not_finite_leaves_no_trace(name: str) -> None:
+    first, second, _ = stream(World())
+    learner = create(name, SPACE)
+    learner.fit(first)
+    before = state(learner)
+    second.features["c0007"].rows[3, 2] = np.nan
+    with pytest.raises(Exception, match="c0007"):
+        learner.fit(second)
+    assert state(learner) == before
+
+
+@every_learner
+def test_watching_changes_nothing(name: str) -> None:
+    window = stream(World())[0]
+    watch = Watch()
+    assert create(name, SPACE).fit(window, watch).digest == create(name, SPACE).fit(window).digest
+    assert all(progress.step <= progress.steps for progress in watch.steps)
+
+
+@pytest.mark.parametrize("name", [name for name in LEARNERS if name != "joint"])
+def test_memory_does_not_grow_with_rows(name: str) -> None:
+    def stored(rows: int) -> int:
+        world = World()
+        learner = create(name, SPACE)
+        learner.fit(world.window(1, world.ids(0, 8), world.ids(0, 6), rows))
+        return sum(array.nbytes for array in learner.snapshot().arrays.values())
+
+    assert stored(200) == stored(20)
+
+
+@pytest.mark.parametrize("name", [name for name in LEARNERS if name != "joint"])
+def test_memory_holds_no_example(name: str) -> None:
+    window = stream(World())[0]
+    learner = create(name, SPACE)
+    learner.fit(window)
+    raw = np.concatenate([examples.rows for examples in window.features.values()])
+    root = np.sqrt(raw)
+    published = root / np.linalg.norm(root, axis=1, keepdims=True)
+    for array in learner.snapshot().arrays.values():
+        if array.ndim == 2 and array.shape[1] == SPACE.features:
+            for rows in (raw, published):
+                distances = np.abs(array[:, None, :] - rows[None]).max(axis=2)
+                assert distances.min() > 1e-4
+
+
+@every_learner
+def test_snapshots_of_others_are_refused(name: str) -> None:
+    learner = create(name, Space(SPACE.attributes, SPACE.features, SPACE.signed, seed=99))
+    stranger = create(name, SPACE)
+    stranger.fit(stream(World())[0])
+    with pytest.raises(ValueError, match="the snapshot is of learner"):
+        learner.restore(stranger.snapshot())
+
+
+@every_learner
+def test_unknown_options_are_usage_errors(name: str) -> None:
+    with pytest.raises(UsageError, match="has no option 'colour'"):
+        create(name, SPACE, {"colour": "red"})
+
+
+def test_unknown_learners_are_usage_errors() -> None:
+    with pytest.raises(UsageError, match="there is no learner 'oracle'"):
+        create("oracle", SPACE)
+
+
+def test_the_default_comes_first() -> None:
+    assert (DEFAULT, create(DEFAULT, SPACE).name) == ("episodic", "episodic")

@@ -1,0 +1,225 @@
+"""Windows that a stream may well bring and an algorithm may well trip over."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from worlds import SPACE, World
+
+from stream_cgzsl.generation import Generation
+from stream_cgzsl.learners import create
+from stream_cgzsl.learners.interface import Space
+from stream_cgzsl.windows.window import Description, Examples, Window
+
+OURS = ("episodic", "closed-form", "ridge")
+each = pytest.mark.parametrize("name", OURS)
+
+SIGNED = replace(SPACE, signed=True)
+SHARED = Space(attributes=16, features=16, signed=True, shared=True)
+
+
+def rows_of(window: Window, change: Callable[[Examples], Examples]) -> Window:
+    return replace(window, features={c: change(e) for c, e in window.features.items()})
+
+
+def fitted(name: str, *windows: Window, space: Space = SPACE) -> Generation:
+    learner = create(name, space)
+    for window in windows:
+        generation = learner.fit(window)
+    for array in (generation.vectors, generation.biases, generation.centre):
+        assert np.isfinite(array).all()
+    assert np.isfinite(generation.scores(np.ones((1, space.features)))).all()
+    return generation
+
+
+def accuracy(world: World, generation: Generation, class_ids: list[str], rows: int = 40) -> float:
+    """Mean over classes, among all classes."""
+    ids = np.array(generation.class_ids)
+    return float(
+        np.mean([(ids[generation.classify(world.rows(c, rows)).indices[:, 0]] == c).mean() for c in class_ids])
+    )
+
+
+@each
+def test_no_seen_class_yet(name: str) -> None:
+    world = World()
+    generation = create(name, SPACE).describe(world.window(1, world.ids(0, 5)))
+    assert (generation.servable, generation.class_ids) == (False, tuple(world.ids(0, 5)))
+    assert not generation.vectors.any() and not generation.seen.any()
+
+
+@each
+def test_no_seen_class_yet_in_a_shared_space(name: str) -> None:
+    world = World(SHARED)
+    generation = create(name, SHARED).describe(world.window(1, world.ids(0, 8)))
+    assert generation.servable
+    assert accuracy(world, generation, world.ids(0, 8)) > 0.9
+
+
+@each
+def test_nothing_at_all(name: str) -> None:
+    generation = fitted(name, Window(1))
+    assert (generation.servable, generation.class_ids) == (False, ())
+
+
+@each
+def test_one_class(name: str) -> None:
+    world = World()
+    generation = fitted(name, world.window(1, world.ids(0, 1), world.ids(0, 1)))
+    assert generation.servable and accuracy(world, generation, world.ids(0, 1)) == 1
+
+
+@each
+def test_one_seen_class_among_described_ones(name: str) -> None:
+    world = World()
+    generation = fitted(name, world.window(1, world.ids(0, 4), world.ids(0, 1)))
+    assert generation.servable and accuracy(world, generation, world.ids(0, 1)) > 0.9
+
+
+@each
+def test_one_sample_a_class(name: str) -> None:
+    world = World()
+    generation = fitted(name, world.window(1, world.ids(0, 8), world.ids(0, 6), rows=1))
+    assert accuracy(world, generation, world.ids(0, 6)) > 0.5
+
+
+@each
+def test_no_unseen_class(name: str) -> None:
+    world = World()
+    generation = fitted(name, world.window(1, world.ids(0, 6), world.ids(0, 6)))
+    assert generation.seen.all() and accuracy(world, generation, world.ids(0, 6)) > 0.9
+
+
+@each
+def test_no_new_seen_class(name: str) -> None:
+    world = World(noise=0.3)
+    first = world.window(1, world.ids(0, 6), world.ids(0, 6), rows=4)
+    again = fitted(name, first, world.window(2, learned=world.ids(0, 6), rows=40))
+    assert accuracy(world, again, world.ids(0, 6)) > 0.9
+
+
+@each
+def test_a_window_that_brings_only_descriptions(name: str) -> None:
+    world = World()
+    generation = fitted(name, world.window(1, world.ids(0, 6), world.ids(0, 6)), world.window(2, world.ids(6, 8)))
+    assert generation.seen.tolist() == [True] * 6 + [False] * 2
+
+
+@each
+@pytest.mark.parametrize("space", [SPACE, SIGNED])
+def test_unseen_classes_are_recognised(name: str, space: Space) -> None:
+    world = World(space, classes=40, noise=0.2)
+    generation = fitted(name, world.window(1, world.ids(0, 40), world.ids(0, 36)), space=space)
+    assert accuracy(world, generation, world.ids(0, 36)) > 0.7
+    assert accuracy(world, generation, world.ids(36, 40)) > 0.5
+
+
+@each
+def test_identical_samples(name: str) -> None:
+    world = World()
+    window = world.window(1, world.ids(0, 6), world.ids(0, 6))
+    same = rows_of(window, lambda e: Examples(e.count, np.repeat(e.rows[:1], len(e.rows), axis=0)))
+    generation = fitted(name, same)
+    answers = [generation.classify(e.rows[:1]).indices[0, 0] for e in same.features.values()]
+    assert answers == list(range(6))
+
+
+@each
+def test_constant_features(name: str) -> None:
+    world = World()
+    fitted(
+        name,
+        rows_of(world.window(1, world.ids(0, 8), world.ids(0, 6)), lambda e: Examples(e.count, np.ones_like(e.rows))),
+    )
+
+
+@each
+def test_features_of_nothing_but_zeros(name: str) -> None:
+    world = World()
+    fitted(
+        name,
+        rows_of(world.window(1, world.ids(0, 8), world.ids(0, 6)), lambda e: Examples(e.count, np.zeros_like(e.rows))),
+    )
+
+
+@each
+def test_a_constant_feature_among_others(name: str) -> None:
+    world = World()
+    window = world.window(1, world.ids(0, 8), world.ids(0, 6))
+    for examples in window.features.values():
+        examples.rows[:, 3] = 0
+    assert fitted(name, window).vectors.shape == (8, 16)
+
+
+@each
+def test_equal_attributes(name: str) -> None:
+    world = World()
+    window = world.window(1, world.ids(0, 8), world.ids(0, 6))
+    equal = replace(window, described=tuple(Description(d.class_id, np.ones(6)) for d in window.described))
+    assert accuracy(world, fitted(name, equal), world.ids(0, 6)) > 0.6
+
+
+@each
+@pytest.mark.parametrize("scale", [1e-12, 1e12])
+def test_attributes_of_any_scale_say_the_same(name: str, scale: float) -> None:
+    world = World()
+    window = world.window(1, world.ids(0, 12), world.ids(0, 9))
+    scaled = tuple(replace(d, vector=(d.vector * scale).astype(np.float32)) for d in window.described)
+    one, two = fitted(name, window), fitted(name, replace(window, described=scaled))
+    np.testing.assert_allclose(two.vectors, one.vectors, atol=2e-3)
+
+
+@each
+def test_features_already_of_length_one(name: str) -> None:
+    world = World(SIGNED)
+    window = world.window(1, world.ids(0, 8), world.ids(0, 6))
+    unit = rows_of(window, lambda e: Examples(e.count, e.rows / np.linalg.norm(e.rows, axis=1, keepdims=True)))
+    one, two = fitted(name, window, space=SIGNED), fitted(name, unit, space=SIGNED)
+    np.testing.assert_allclose(two.vectors, one.vectors, atol=1e-3)
+
+
+@each
+def test_half_precision_input(name: str) -> None:
+    world = World()
+    window = world.window(1, world.ids(0, 8), world.ids(0, 6))
+    half = rows_of(window, lambda e: Examples(e.count, e.rows.astype(np.float16)))
+    widened = rows_of(half, lambda e: Examples(e.count, e.rows.astype(np.float32)))
+    assert fitted(name, half).digest == fitted(name, widened).digest
+
+
+@each
+def test_a_shared_space_declared_wrongly(name: str) -> None:
+    """Class vectors that have nothing to do with features cost accuracy, but the learner still learns."""
+    unrelated = Space(attributes=16, features=16, signed=True, shared=False)
+    world = World(unrelated, classes=40, noise=0.2)
+    window = world.window(1, world.ids(0, 40), world.ids(0, 36))
+    generation = fitted(name, window, space=replace(unrelated, shared=True))
+    assert accuracy(world, generation, world.ids(0, 36)) > 0.7
+    assert accuracy(world, generation, world.ids(36, 40)) > 0.25  # chance is 0.025
+
+
+@each
+def test_the_decision_about_the_shared_space_is_recorded(name: str) -> None:
+    space = replace(SHARED, shared=None)
+    world = World(SHARED)
+    found = fitted(name, world.window(1, world.ids(0, 10), world.ids(0, 8)), space=space).calibration
+    assert (found["shared"], found["shared_why"]) == (True, "measured") and found["shared_alignment"] > 3
+
+
+@each
+def test_two_thousand_classes(name: str) -> None:
+    world = World(classes=2000, noise=0.1)
+    generation = fitted(name, world.window(1, world.ids(0, 2000), world.ids(0, 500), rows=2))
+    assert len(generation.class_ids) == 2000
+
+
+@each
+def test_all_seen_classes_retired(name: str) -> None:
+    world = World()
+    learner = create(name, SPACE)
+    learner.fit(world.window(1, world.ids(0, 8), world.ids(0, 6)))
+    generation = learner.describe(Window(2, retired=tuple(world.ids(0, 6))))
+    assert (generation.servable, generation.class_ids) == (False, ("c0006", "c0007"))
