@@ -73,3 +73,7 @@ class TooManyDeadLetters(CgzslError):
     """More records of one window are unusable than the operator allows. Nothing of the window was committed."""
 
     exit_code = 9
+
+
+class NotReady(CgzslError):
+    """There is no generation that can answer yet."""

@@ -44,7 +44,7 @@ def _start_container(directory: Path) -> tuple[str, Callable[[], None]]:  # noqa
 
 
 def _start_jars(directory: Path) -> tuple[str, Callable[[], None]]:
-    started = broker.start(directory)
+    started = broker.start(directory, properties={"group.min.session.timeout.ms": "1000"})  # tests are in a hurry
     return started.url, started.stop
 
 

@@ -47,7 +47,10 @@ WORLD = World(classes=8, attributes=8, features=16, seed=3)
 CLASSES = tuple(sorted(WORLD.classes))
 GENESIS = Genesis(attributes=8, features=16, signed=False)
 TOPICS = Topics("t")
-PATIENCE_SECONDS = 40.0
+PATIENCE_SECONDS = 60.0
+
+NO_DESCRIBE = {"quiet_seconds": 1e6}
+"""For tests whose windows are closed by boundaries alone, however slow the machine is."""
 
 INPUTS = ("attributes", "features")
 

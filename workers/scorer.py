@@ -9,16 +9,15 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from contextlib import closing
 
 import numpy as np
 
-from stream_cgzsl.bus import Bus, Record, TopicPartition, Writer, connect
+from stream_cgzsl.bus import Bus, Record, TopicPartition, Writer
 from stream_cgzsl.bus.topics import Topics
 from stream_cgzsl.errors import BusUnavailable
-from stream_cgzsl.following import Follower
 from stream_cgzsl.generation import Generation
 from stream_cgzsl.metrics import ScorerMetrics
+from stream_cgzsl.projections import Projections
 from stream_cgzsl.schemas import (
     KEPT_BYTES,
     Candidate,
@@ -52,76 +51,42 @@ class ScorerWorker:
         self._settings = settings
         self._metrics = metrics
         self._stop = stop
-        self._changed = threading.Condition()
-        self._follower: Follower | None = None
-        self._failure: Exception | None = None
-        self._patient_until: float | None = None  # set by the first sample that finds no generation
+        self._projections = Projections()
         self._assigned = False
+        self._patient_until: float | None = None
 
     def why_not_ready(self) -> str | None:
-        if self._generation() is None:
+        if self._projections.generation is None:
             return "no generation loaded yet"
         return None if self._assigned else "no partition of the samples assigned"
 
     def run(self) -> None:
         """Answers until `stop`. A bus that is away is waited for; every other error ends the worker."""
         self._topics.require(self._bus, _ROLES)
-        following = threading.Thread(target=self._follow, name="follow", daemon=True)
-        following.start()
-        while not self._stop.is_set() and self._failure is None:
-            try:
-                self._answer()
-            except BusUnavailable as error:
-                self._metrics.bus_errors.inc()
-                log.warning("%s; trying again in %g s", error, _RETRY_SECONDS)
-                self._stop.wait(_RETRY_SECONDS)
-        self._stop.set()
-        following.join(timeout=5.0)
-        if self._failure is not None:
-            raise self._failure
+        with Projections.follow(self._settings.bus, topics=self._topics, swapped=self._swapped) as self._projections:
+            while not self._stop.is_set():
+                try:
+                    self._answer()
+                except BusUnavailable as error:
+                    self._metrics.bus_errors.inc()
+                    log.warning("%s; trying again in %g s", error, _RETRY_SECONDS)
+                    self._stop.wait(_RETRY_SECONDS)
 
-    # ---- generations, in a thread and on a connection of their own
-
-    def _follow(self) -> None:
-        while not self._stop.is_set():
-            try:
-                with connect(self._settings.bus) as bus, closing(Follower(bus, self._topics)) as follower:
-                    self._follower = follower
-                    self._swapped(0.0)
-                    while not self._stop.is_set():
-                        started = time.perf_counter()
-                        if follower.refresh(0.5):
-                            self._swapped(time.perf_counter() - started)
-            except BusUnavailable as error:
-                log.warning("%s; trying again in %g s", error, _RETRY_SECONDS)
-                self._stop.wait(_RETRY_SECONDS)
-            except Exception as error:  # whatever it is: no scorer goes on with a generation it cannot renew
-                self._failure = error
-                return
-
-    def _swapped(self, seconds: float) -> None:
-        generation = self._generation()
-        if generation is not None:
-            self._metrics.load_seconds.observe(seconds)
-            self._metrics.generation.set(generation.number)
-            seen = int(generation.seen.sum())
-            self._metrics.classes.labels("seen").set(seen)
-            self._metrics.classes.labels("unseen").set(len(generation.class_ids) - seen)
-            log.info("serving generation %d, %d classes", generation.number, len(generation.class_ids))
-        with self._changed:
-            self._changed.notify_all()
-
-    def _generation(self) -> Generation | None:
-        return None if self._follower is None else self._follower.generation
-
-    # ---- samples
+    def _swapped(self, generation: Generation, seconds: float) -> None:
+        self._metrics.load_seconds.observe(seconds)
+        self._metrics.generation.set(generation.number)
+        seen = int(generation.seen.sum())
+        self._metrics.classes.labels("seen").set(seen)
+        self._metrics.classes.labels("unseen").set(len(generation.class_ids) - seen)
+        log.info("serving generation %d, %d classes", generation.number, len(generation.class_ids))
 
     def _answer(self) -> None:
         group = f"{self._topics.prefix}.scorer"
         with self._bus.subscribe(self._topics["samples"], group) as samples, self._bus.writer() as writer:
-            while not self._stop.is_set() and self._failure is None:
+            while not self._stop.is_set():
                 records = samples.poll(_POLL_SECONDS, self._settings.batch)
                 self._assigned = bool(samples.assignment())
+                self._projections.wait(0.0)  # raises what ended the following
                 if not records or not self._wait_for_model():
                     continue
                 started = time.perf_counter()
@@ -131,19 +96,17 @@ class ScorerWorker:
 
     def _wait_for_model(self) -> bool:
         """Waits for the first generation, but no sample longer than `max_wait`; False when the worker must stop."""
-        with self._changed:
-            while self._generation() is None and not self._stop.is_set() and self._failure is None:
-                if self._patient_until is None:
-                    self._patient_until = time.monotonic() + self._settings.max_wait
-                left = self._patient_until - time.monotonic()
-                if left <= 0:
-                    break
-                self._changed.wait(min(left, 0.5))
-        return not self._stop.is_set() and self._failure is None
+        while not self._stop.is_set():
+            if self._patient_until is None:
+                self._patient_until = time.monotonic() + self._settings.max_wait
+            left = self._patient_until - time.monotonic()
+            if self._projections.wait(min(max(left, 0.0), 0.5)) or left <= 0:
+                return True
+        return False
 
     def _write_answers(self, writer: Writer, records: list[Record]) -> None:
-        generation = self._generation()  # first: a follower that has one has the genesis too
-        genesis = None if self._follower is None else self._follower.genesis
+        generation = self._projections.generation  # first: who has one has the genesis too
+        genesis = self._projections.genesis
         predictions, dead = answer(records, generation, genesis, self._settings.top_k)
         for record, prediction in zip(records, predictions, strict=True):
             message = encode(prediction)

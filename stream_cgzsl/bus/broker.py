@@ -136,7 +136,9 @@ def _detached(directory: Path) -> tuple[int, str] | None:
 
 def _runs_in(directory: Path, pid: int) -> bool:
     """Whether that process is the broker of that directory: a process id alone may have been given to another."""
-    shown = subprocess.run(["ps", "-o", "stat=,command=", "-p", str(pid)], capture_output=True, text=True, check=False)
+    shown = subprocess.run(
+        ["ps", "-ww", "-o", "stat=,command=", "-p", str(pid)], capture_output=True, text=True, check=False
+    )
     return str(directory.resolve() / _PROPERTIES) in shown.stdout and not shown.stdout.lstrip().startswith("Z")
 
 
@@ -188,7 +190,8 @@ def _prepare(directory: Path, port: int, properties: Mapping[str, str]) -> str:
 def _launch(directory: Path) -> subprocess.Popen[bytes]:
     """Starts the process and waits until it says that it serves."""
     log = directory / _LOG
-    with log.open("wb") as output:
+    log.write_bytes(b"")
+    with log.open("ab") as output:
         process = subprocess.Popen(
             [*_java("kafka.Kafka"), str(directory.resolve() / _PROPERTIES)],
             stdin=subprocess.DEVNULL,

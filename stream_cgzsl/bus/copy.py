@@ -19,25 +19,36 @@ def copy(
     roles: Iterable[str] = tuple(ROLES),
     told: Callable[[str, int], None] = lambda *_: None,
 ) -> int:
-    """Copies the topics of these roles; returns the number of records. `told` hears of each batch.
+    """Copies the topics of these roles as they are now; returns the number of records. `told` hears of each batch.
 
-    The target must not have the topics yet, or have them empty. To SQLite everything keeps its place. To Kafka only
+    A learner may be at work meanwhile: the ledger's end is taken first, so that all it speaks of is in the copy. The
+    target must not have the topics yet, or have them empty. To SQLite everything keeps its place. To Kafka only
     what has no gaps can: offsets are the broker's to give. Raises `Refused` where a place cannot be kept.
     """
     there, already = source.topics(), target.topics()
+    specs = [
+        TopicSpec(topics[role], spec.partitions, _kept(spec, role), spec.settings)
+        for role in sorted(roles, key=lambda role: role != "windows")
+        if (spec := there.get(topics[role])) is not None
+    ]
+    if not specs:
+        raise UsageError(f"{source.url}: the stream {topics.prefix!r} has no topics here; say which with --prefix")
+    for spec in specs:
+        if spec.name in already and any(target.end_offsets(spec.name).values()):
+            raise UsageError(f"{target.url}: topic {spec.name!r} has records already; copy to a new file or prefix")
+    target.create(specs)
+    ends = {spec.name: source.end_offsets(spec.name) for spec in specs}
     total = 0
-    for role in roles:
-        topic = topics[role]
-        spec = there.get(topic)
-        if spec is None:
-            continue
-        if topic in already and any(target.end_offsets(topic).values()):
-            raise UsageError(f"{target.url}: topic {topic!r} has records already; copy to a new file or prefix")
-        target.create([TopicSpec(topic, spec.partitions, spec.cleanup, spec.settings)])
-        begins, ends = source.begin_offsets(topic), source.end_offsets(topic)
-        for partition, end in ends.items():
+    for topic, reached in ends.items():
+        begins = source.begin_offsets(topic)
+        for partition, end in reached.items():
             total += _copy_partition(source, target, TopicPartition(topic, partition), begins[partition], end, told)
     return total
+
+
+def _kept(spec: TopicSpec, role: str) -> str:
+    """A topic whose settings we may not see is kept as its role asks."""
+    return ROLES[role].cleanup if spec.cleanup == "unknown" else spec.cleanup
 
 
 def _copy_partition(

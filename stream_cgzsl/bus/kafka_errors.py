@@ -32,6 +32,7 @@ _AWAY = (
     kafka.RetriableError,
     kafka.BrokerNotAvailableError,
     kafka.UnknownBrokerIdError,
+    kafka.RebalanceInProgressError,
     kafka.OutOfOrderSequenceNumberError,  # these two: the broker lost what it knew of us, so we do not know what it has
     kafka.UnknownProducerIdError,
 )
@@ -156,6 +157,6 @@ def _unreachable(settings: KafkaSettings, reason: Exception | None) -> CgzslErro
     else:
         advice = "it may want TLS or a password (kafka://user@host:port?security=SASL_SSL)"
     return BusUnavailable(
-        f"{settings.url}: no Kafka broker answers at {', '.join(settings.hosts)} within {settings.connect_ms / 1000:.0f} s{said}. "
-        f"It may not run, the address may be wrong, or {advice}"
+        f"{settings.url}: no Kafka broker answers at {', '.join(settings.hosts)} within "
+        f"{settings.connect_ms / 1000:.0f} s{said}. It may not run, the address may be wrong, or {advice}"
     )

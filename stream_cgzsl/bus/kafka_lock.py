@@ -7,7 +7,6 @@ import threading
 import time
 from typing import Any
 
-import kafka.errors as errors
 from kafka import KafkaConsumer
 
 from stream_cgzsl.bus.interface import Lock
@@ -67,8 +66,8 @@ class KafkaLock(Lock):
                 client.close()
         except CgzslError as error:
             self._end(error)
-        except (errors.KafkaError, OSError) as error:
-            self._end(BusUnavailable(f"{self._settings.url}: the membership of {self._group!r} was lost: {error}"))
+        except Exception as error:  # whatever ends this thread must reach the one that waits for it
+            self._end(BusUnavailable(f"{self._settings.url}: the membership of {self._group!r} was lost: {error!r}"))
 
     def _poll(self, client: Any) -> None:
         client.poll(timeout_ms=200, max_records=1)

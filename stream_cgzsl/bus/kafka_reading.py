@@ -10,7 +10,7 @@ from typing import Any, Protocol
 import kafka.errors as errors
 from kafka import KafkaConsumer
 from kafka import TopicPartition as ClientPartition
-from kafka.structs import OffsetAndMetadata
+from kafka.structs import MemberState, OffsetAndMetadata
 
 from stream_cgzsl.bus.interface import Reader, Record, Subscription, TopicPartition
 from stream_cgzsl.bus.kafka_errors import connecting, talking, translated
@@ -18,6 +18,7 @@ from stream_cgzsl.bus.kafka_settings import KafkaSettings
 from stream_cgzsl.errors import BusUnavailable, Expired, TopicMissing
 
 _log = logging.getLogger(__name__)
+_SETTLE_SECONDS = 0.5
 
 
 class Partitions(Protocol):
@@ -121,7 +122,11 @@ class KafkaReader(Reader):
 
 
 class KafkaSubscription(Subscription):
-    """Partitions move between members without stopping those that stay (cooperative-sticky)."""
+    """Partitions move between members without stopping those that stay (cooperative-sticky).
+
+    While the group settles, `poll` may block for half a second where it was given less: the client forgets a join
+    that completes between two polls and begins another, and members that hardly wait could do so for ever.
+    """
 
     def __init__(self, settings: KafkaSettings, partitions: Partitions, topic: str, group: str) -> None:
         self._settings = settings
@@ -139,6 +144,8 @@ class KafkaSubscription(Subscription):
         if self._held:
             held, self._held = self._held[:max_records], self._held[max_records:]
             return held
+        if self._client.group_metadata().state != MemberState.STABLE:
+            timeout = max(timeout, _SETTLE_SECONDS)
         return self._fetching.poll(timeout, max_records)
 
     def commit(self, offsets: Mapping[TopicPartition, int]) -> None:
@@ -157,7 +164,9 @@ class KafkaSubscription(Subscription):
                     return
                 if time.monotonic() > deadline:
                     raise translated(error, self._settings, self._topic) from error
-                self._held += self._fetching.poll(0.1, 1000)  # a rebalance comes to its end only while we poll
+                self._held += self._fetching.poll(
+                    _SETTLE_SECONDS, 1000
+                )  # a rebalance comes to its end only while we poll
             except errors.KafkaError as error:
                 raise translated(error, self._settings, self._topic) from error
 

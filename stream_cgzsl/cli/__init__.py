@@ -13,7 +13,7 @@ from stream_cgzsl.errors import CgzslError
 
 COMMANDS = (
     *("demo", "up", "learn", "score", "boundary", "rollback"),
-    *("topics", "check", "replay", "copy", "dead_letters", "schemas", "broker"),
+    *("topics", "check", "replay", "copy", "export", "dead_letters", "schemas", "broker"),
 )
 
 _EPILOG = """exit codes: 0 done; 1 error; 2 wrong usage; 3 the bus is away; 4 the bus refused; 5 a topic is missing or

@@ -5,12 +5,12 @@ from __future__ import annotations
 import argparse
 
 from stream_cgzsl.bus import connect
-from stream_cgzsl.cli.flags import STREAM, add, settings_from, topics_from
+from stream_cgzsl.cli.flags import STREAM, add, settings_from, topics_from, words
 
 
 def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     parser = commands.add_parser("boundary", help="end a task: close the learner's window here", description=__doc__)
-    parser.add_argument("--reason", default="boundary", help="a word or two for the ledger")
+    parser.add_argument("--reason", type=words, default="boundary", help="a word or two for the ledger")
     add(parser, STREAM)
     parser.set_defaults(run=run)
 

@@ -7,12 +7,16 @@ import tempfile
 import time
 from pathlib import Path
 
+from stream_cgzsl.cli.flags import positive
+
 
 def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     parser = commands.add_parser("demo", help="everything in one go, in half a minute", description=__doc__)
     parser.add_argument("--bus", help="a bus to run on, such as kafka://localhost:9092 (default: a new SQLite file)")
     parser.add_argument("--prefix", help="of the topics (default: demo, with the time where the bus is shared)")
-    parser.add_argument("--partitions", type=int, default=2, help="of the topics that may have several (default: 2)")
+    parser.add_argument(
+        "--partitions", type=positive, default=2, help="of the topics that may have several (default: 2)"
+    )
     parser.add_argument("--learner", help="which learner (default: the default one)")
     parser.set_defaults(run=run)
 

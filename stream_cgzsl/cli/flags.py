@@ -7,9 +7,11 @@ import types
 from pathlib import Path
 from typing import Any, Literal, Union, get_args, get_origin
 
+from pydantic import TypeAdapter, ValidationError
 from pydantic.fields import FieldInfo
 
 from stream_cgzsl.bus.topics import Topics
+from stream_cgzsl.schemas.fields import Name
 from stream_cgzsl.settings import Settings, load, pairs
 
 STREAM = ("bus", "prefix", "topics", "log_level")
@@ -18,6 +20,8 @@ LEARNING = ("learner", "options", "device", "threads", "memory_gb", "snapshot_ev
 CUTS = ("quiet_seconds", "count", "max_age", "event_time", "event_delay", "event_idle")
 SERVING = ("top_k", "batch", "max_wait")
 PAGES = ("host", "port")
+
+_NAME: TypeAdapter[str] = TypeAdapter(Name)
 
 
 def add(parser: argparse.ArgumentParser, *groups: tuple[str, ...]) -> None:
@@ -44,6 +48,22 @@ def _add_one(parser: argparse.ArgumentParser, name: str, info: FieldInfo) -> Non
         parser.add_argument(flag, choices=get_args(kind), help=text)
     else:
         parser.add_argument(flag, metavar=name.upper(), help=text)
+
+
+def positive(text: str) -> int:
+    """The type of a flag that counts something."""
+    number = int(text)
+    if number < 1:
+        raise argparse.ArgumentTypeError(f"{number} is less than 1")
+    return number
+
+
+def words(text: str) -> str:
+    """The type of a flag that goes into the ledger as it is."""
+    try:
+        return _NAME.validate_python(text)
+    except ValidationError as error:
+        raise argparse.ArgumentTypeError("1 to 256 characters on one line are expected") from error
 
 
 def settings_from(arguments: argparse.Namespace) -> Settings:

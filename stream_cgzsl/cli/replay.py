@@ -1,8 +1,8 @@
 """`replay`: train the windows of a ledger again from their ranges, and compare; or learn them with other settings.
 
 Verdicts: identical; equivalent (another environment, within the stated bounds); different; inputs differ; not
-verifiable (records expired). The exit code is 0 when all are identical or equivalent, else that of the worst: 10
-different, 11 inputs differ, 12 not verifiable.
+verifiable (records expired). The exit code is 0 when all are identical or equivalent; else 10 where any is different,
+else 11 where inputs differ, else 12 where some cannot be verified.
 """
 
 from __future__ import annotations
@@ -43,6 +43,8 @@ def run(arguments: argparse.Namespace) -> int:
         raise UsageError("--verify compares with the ledger, --with changes what is learned: choose one")
     if arguments.to and not arguments.overrides:
         raise UsageError("--to publishes what --with learned: say what to change")
+    if arguments.overrides and arguments.first != 1:
+        raise UsageError("--with learns all windows anew: it cannot begin with --from")
     prepare(settings.threads)
     device = choose_device(settings.device)
     with connect(settings.bus) as bus:
@@ -56,15 +58,14 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _verify(bus: Bus, topics: Topics, records: list[LedgerRecord], arguments: argparse.Namespace, device: str) -> int:
-    from stream_cgzsl.windows.replay import EXIT_CODES, verify
+    from stream_cgzsl.windows.replay import exit_code, verify
 
-    worst, verdicts = 0, []
+    verdicts = []
     for replayed in verify(bus, topics, records, device, arguments.first, arguments.until):
         print(f"window {replayed.number:4} {replayed.kind:9} {replayed.verdict.value}: {replayed.detail}", flush=True)
-        verdicts.append(replayed.verdict.value)
-        worst = max(worst, EXIT_CODES[replayed.verdict])
-    print(", ".join(f"{verdicts.count(verdict)} {verdict}" for verdict in dict.fromkeys(verdicts)))
-    return worst
+        verdicts.append(replayed.verdict)
+    print(", ".join(f"{verdicts.count(verdict)} {verdict.value}" for verdict in dict.fromkeys(verdicts)))
+    return exit_code(verdicts)
 
 
 def _what_if(bus: Bus, topics: Topics, records: list[LedgerRecord], arguments: argparse.Namespace, device: str) -> int:

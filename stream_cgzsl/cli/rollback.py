@@ -5,15 +5,15 @@ from __future__ import annotations
 import argparse
 
 from stream_cgzsl.bus import connect
-from stream_cgzsl.cli.flags import STREAM, add, settings_from, topics_from
+from stream_cgzsl.cli.flags import STREAM, add, positive, settings_from, topics_from, words
 from stream_cgzsl.errors import UsageError
 from stream_cgzsl.schemas import Rollback, encode
 
 
 def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     parser = commands.add_parser("rollback", help="go back to an earlier generation", description=__doc__)
-    parser.add_argument("generation", type=int, help="its number")
-    parser.add_argument("--reason", default="rollback", help="a word or two for the ledger")
+    parser.add_argument("generation", type=positive, help="its number")
+    parser.add_argument("--reason", type=words, default="rollback", help="a word or two for the ledger")
     add(parser, STREAM)
     parser.set_defaults(run=run)
 

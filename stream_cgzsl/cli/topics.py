@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 
 from stream_cgzsl.bus import connect
-from stream_cgzsl.cli.flags import STREAM, add, settings_from, topics_from
+from stream_cgzsl.cli.flags import STREAM, add, positive, settings_from, topics_from
 from stream_cgzsl.errors import TopicMissing
 from stream_cgzsl.schemas import ROLES
 
@@ -13,7 +13,9 @@ from stream_cgzsl.schemas import ROLES
 def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     parser = commands.add_parser("topics", help="show, create or check the topics", description=__doc__)
     parser.add_argument("action", choices=("show", "create", "check"))
-    parser.add_argument("--partitions", type=int, default=4, help="of the topics that may have several (default: 4)")
+    parser.add_argument(
+        "--partitions", type=positive, default=4, help="of the topics that may have several (default: 4)"
+    )
     add(parser, STREAM)
     parser.set_defaults(run=run)
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 import argparse
 
 from stream_cgzsl.bus import connect
-from stream_cgzsl.cli.flags import CUTS, GENESIS, LEARNING, SERVING, STREAM, add, settings_from, topics_from
+from stream_cgzsl.cli.flags import CUTS, GENESIS, LEARNING, SERVING, STREAM, add, positive, settings_from, topics_from
 
 
 def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     parser = commands.add_parser("up", help="run learner and scorer together", description=__doc__)
-    parser.add_argument("--partitions", type=int, default=4, help="of the topics that are created (default: 4)")
+    parser.add_argument("--partitions", type=positive, default=4, help="of the topics that are created (default: 4)")
     add(parser, STREAM, GENESIS, LEARNING, CUTS, SERVING)
     parser.set_defaults(run=run)
 

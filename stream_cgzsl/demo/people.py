@@ -17,6 +17,7 @@ from stream_cgzsl.windows.boundary import send_boundary
 
 PATIENCE_SECONDS = 60.0
 _TRAIN, _TEST = 1, 2
+_PROBES = 16
 
 
 class Feeder:
@@ -68,7 +69,7 @@ class Asker:
         self._reader = bus.reader({TopicPartition(topic, p): end for p, end in bus.end_offsets(topic).items()})
         ledger_end = bus.end_offsets(topics["windows"])[0]
         self._windows = bus.reader({TopicPartition(topics["windows"], 0): ledger_end})
-        self._probes = 0
+        self._rounds = 0
         self.answers = 0
 
     def wait_for_window(self, number: int) -> LedgerRecord:
@@ -83,15 +84,14 @@ class Asker:
         raise BusUnavailable(f"window {number} was not committed within {PATIENCE_SECONDS:g} s; see the learner's log")
 
     def wait_for_generation(self, number: int) -> None:
-        """Until the scorers answer with that generation."""
+        """Until all scorers answer with that generation: the probes reach every partition."""
         row = self._world.draw(self._world.classes[0], 1, _TEST)[0]
         deadline = time.monotonic() + PATIENCE_SECONDS
         while time.monotonic() < deadline:
-            self._probes += 1
-            name = f"probe-{number}-{self._probes}"
-            for prediction in self._ask({name: row}).values():
-                if prediction.generation == number:
-                    return
+            self._rounds += 1
+            probes = {f"probe-{number}-{self._rounds}-{probe}": row for probe in range(_PROBES)}
+            if all(prediction.generation == number for prediction in self._ask(probes).values()):
+                return
             time.sleep(0.1)
         raise BusUnavailable(f"generation {number} was not served within {PATIENCE_SECONDS:g} s; see the scorer's log")
 

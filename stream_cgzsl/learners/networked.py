@@ -12,11 +12,11 @@ from torch import Tensor
 
 from stream_cgzsl.errors import TrainingFailed
 from stream_cgzsl.learners.base import Lesson, StatisticsLearner
-from stream_cgzsl.learners.calibration import EXPECTED, Evidence
+from stream_cgzsl.learners.calibration import Evidence
 from stream_cgzsl.learners.evidence import Scorer
 from stream_cgzsl.learners.interface import Monitor, Snapshot
 from stream_cgzsl.learners.networks import Generator, Projector
-from stream_cgzsl.learners.prequential import Withheld, seen_evidence, unseen_evidence, withhold
+from stream_cgzsl.learners.prequential import Withheld, offset, seen_evidence, unseen_evidence, withhold
 from stream_cgzsl.learners.randomness import generator
 from stream_cgzsl.learners.replay import Replay, nothing
 from stream_cgzsl.learners.statistics import Statistics
@@ -36,7 +36,7 @@ class NetworkOptions:
     learning_rate: float = 0.005
     batch: int = 64
     unseen_batch: int = 16
-    max_iterations: int = 500
+    max_iterations: int = 150
     scale: float = 10.0
     neighbours: int = 3
     tolerance: float = 0.01
@@ -133,11 +133,7 @@ class NetworkLearner(StatisticsLearner):
         return generator(self.space.seed, number, purpose)
 
     def _offset(self, memory: Snapshot) -> float:
-        """From the evidence on both sides; the first window has none of unseen classes, which alone would mislead."""
-        if not self.options.calibrate:
-            return 0.0
-        evidence = Evidence.restore(memory)
-        return evidence.offset() if evidence.unseen_classes else EXPECTED
+        return offset(Evidence.restore(memory)) if self.options.calibrate else 0.0
 
     def _record(self, memory: Snapshot) -> Mapping[str, Any]:
         """For `Generation.calibration`."""

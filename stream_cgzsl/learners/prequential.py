@@ -6,11 +6,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
+import numpy as np
 import numpy.typing as npt
 import torch
 
 from stream_cgzsl.learners.base import Lesson
-from stream_cgzsl.learners.calibration import Evidence
+from stream_cgzsl.learners.calibration import DOUBT, EXPECTED, OFFSETS, Evidence
 from stream_cgzsl.learners.evidence import Scorer, in_batches, split_rows
 from stream_cgzsl.learners.features import ROWS_AT_ONCE, transformed
 from stream_cgzsl.learners.statistics import Statistics
@@ -64,3 +65,18 @@ def seen_evidence(evidence: Evidence, withheld: Withheld, score: Scorer) -> Evid
     for rows, truth in in_batches(withheld.held, withheld.statistics.class_ids):
         evidence = evidence.with_seen(score(rows), truth, withheld.statistics.seen)
     return evidence
+
+
+def offset(evidence: Evidence) -> float:
+    """Where the harmonic mean of both curves is highest, each measured against its own best, one class as prior.
+
+    The weights that were asked about unseen classes knew less than those that will answer: how high their curve is
+    says little, where it falls off says how the two groups compete. Without evidence of unseen classes: as expected.
+    """
+    if not evidence.unseen_classes:
+        return EXPECTED
+    doubt = 1 / (1 + np.exp((OFFSETS - EXPECTED) / DOUBT))
+    seen = evidence.seen_classes * evidence.seen / max(evidence.seen.max(), 1e-9) + doubt
+    unseen = evidence.unseen_classes * evidence.unseen / max(evidence.unseen.max(), 1e-9) + 1 - doubt
+    seen, unseen = seen / (evidence.seen_classes + 1), unseen / (evidence.unseen_classes + 1)
+    return float(OFFSETS[np.argmax(seen * unseen / (seen + unseen))])

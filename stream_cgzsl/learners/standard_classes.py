@@ -69,7 +69,8 @@ def within_class_variance(standard: Standard) -> Tensor:
 
 def standardised(standard: Standard, x: Tensor) -> Tensor:
     """[rows, features] published, float32 -> standardised, in units of the published features."""
-    return (x - standard.centre.to(x.dtype)) @ standard.whitening.root.to(x.dtype).T
+    rows: Tensor = (x - standard.centre.to(x.dtype)) @ standard.whitening.root.to(x.dtype).T
+    return rows
 
 
 def published_directions(standard: Standard) -> Tensor:
@@ -77,6 +78,6 @@ def published_directions(standard: Standard) -> Tensor:
     w = standard.whitening
     sigma = (1 - w.alpha) * w.covariance()
     sigma.diagonal().add_(w.alpha)
-    scale = standard.radius * w.variance**0.5
+    scale: float = standard.radius * w.variance**0.5
     back: Tensor = w.root.to(torch.float32) @ sigma.to(torch.float32)  # root^-T, since root Sigma root' = I
     return scale * back

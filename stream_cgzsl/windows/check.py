@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
@@ -11,9 +12,11 @@ from stream_cgzsl.bus.topics import Topics
 from stream_cgzsl.errors import BrokenLedger
 from stream_cgzsl.schemas import DeadLetter, InvalidEvent, LedgerRecord, Range, decode
 from stream_cgzsl.windows import ledger
+from stream_cgzsl.windows.restore import configuration_at
 
 _ROLES = ("attributes", "features", "control")
-Place = tuple[str, int, int]
+Buried = dict[tuple[str, int], list[int]]
+"""Per topic and partition, the offsets of the records that have a dead letter, in order."""
 
 
 @dataclass
@@ -41,85 +44,81 @@ def check(bus: Bus, topics: Topics, alive: Callable[[], None] = lambda: None) ->
     findings = Findings(windows=max(0, len(records) - 1))
     if not records:
         return findings
-    letters = _dead_letters(bus, topics, findings)
+    buried = _buried(bus, topics, findings)
     for role in _ROLES:
         for partition in bus.end_offsets(topics[role]):
             alive()
-            _check_partition(bus, topics, role, partition, records, letters, findings)
-    for place, count in sorted(letters.items()):
-        if count > 1:
-            findings.problems.append(
-                f"{place[0]}/{place[1]} offset {place[2]} has {count} dead letters; one was expected"
-            )
-    for record in records[1:]:
+            _Partition(bus, topics[role], partition, buried, findings).check(role, records)
+    for record in records:
         alive()
-        _check_result(bus, topics, record, findings)
+        if record.configuration_digest != configuration_at(records, record.number).digest:
+            findings.problems.append(
+                f"window {record.number} was learned with a configuration the ledger does not hold"
+            )
+        if record.number:
+            _check_result(bus, topics, record, findings)
     return findings
 
 
-def _check_partition(
-    bus: Bus,
-    topics: Topics,
-    role: str,
-    partition: int,
-    records: list[LedgerRecord],
-    letters: Counter[Place],
-    findings: Findings,
-) -> None:
-    """One partition of one role through all windows."""
-    topic = topics[role]
-    begin = bus.begin_offsets(topic)[partition]
-    offsets = _offsets(bus, TopicPartition(topic, partition), bus.end_offsets(topic)[partition])
-    offset = next(offsets, None)
-    expected: int | None = None
-    for record in records:
-        span = record.ranges.get(role, {}).get(partition)
-        if span is None:
-            continue
-        where = f"window {record.number}, {topic}/{partition} [{span.start}, {span.end})"
-        if expected is not None and span.start - span.lost != expected:
-            findings.problems.append(f"{where} does not start where the one before ended ({expected})")
-        expected = span.end
-        there: list[int] = []
-        while offset is not None and offset < span.end:
-            if offset < span.start:
-                findings.problems.append(f"{topic}/{partition} offset {offset} is in no window")
-            else:
-                there.append(offset)
-            offset = next(offsets, None)
-        _check_span(where, span, there, begin, letters, topic, partition, findings)
-    findings.waiting += sum(1 for _ in offsets) + (offset is not None)
+class _Partition:
+    """One partition of an input topic, through all windows."""
+
+    def __init__(self, bus: Bus, topic: str, partition: int, buried: Buried, findings: Findings) -> None:
+        self._findings = findings
+        self._tp = TopicPartition(topic, partition)
+        self._begin, self._end = bus.begin_offsets(topic)[partition], bus.end_offsets(topic)[partition]
+        self._offsets = _offsets(bus, self._tp, self._begin, self._end)
+        self._buried = buried.get(self._tp, [])
+
+    def check(self, role: str, records: list[LedgerRecord]) -> None:
+        offset = next(self._offsets, None)
+        expected: int | None = None
+        for record in records:
+            span = record.ranges.get(role, {}).get(self._tp.partition)
+            if span is None:
+                expected = 0 if expected is None else expected  # a partition that was added later
+                continue
+            where = f"window {record.number}, {self._tp.topic}/{self._tp.partition} [{span.start},{span.end})"
+            if expected is not None and span.start - span.lost != expected:
+                self._problem(f"{where} does not start where the one before ended ({expected})")
+            expected = span.end
+            there = 0
+            while offset is not None and offset < span.end:
+                if offset < span.start:
+                    self._problem(f"{self._tp.topic}/{self._tp.partition} offset {offset} is in no window")
+                else:
+                    there += 1
+                offset = next(self._offsets, None)
+            self._check_span(where, span, there)
+        self._findings.waiting += sum(1 for _ in self._offsets) + (offset is not None)
+
+    def _check_span(self, where: str, span: Range, there: int) -> None:
+        findings, dead = self._findings, sum(span.dead.values())
+        total = span.accepted + span.duplicate + dead
+        findings.records += total
+        findings.accepted += span.accepted
+        findings.duplicate += span.duplicate
+        findings.dead += dead
+        findings.lost += span.lost
+        if span.end > self._end:
+            self._problem(f"{where} ends after its topic, which ends at {self._end}")
+        elif span.start < self._begin:
+            findings.expired += min(span.end, self._begin) - span.start
+        elif total != there:
+            self._problem(f"{where} holds {there} records and counts {total}")
+        buried = self._buried[bisect_left(self._buried, span.start) : bisect_left(self._buried, span.end)]
+        if len(set(buried)) != dead:
+            self._problem(f"{where} counts {dead} dead records and has {len(set(buried))} dead letters")
+        for offset, count in Counter(buried).items():
+            if count > 1:
+                self._problem(f"{where} has {count} dead letters for offset {offset}; one was expected")
+
+    def _problem(self, text: str) -> None:
+        self._findings.problems.append(text)
 
 
-def _check_span(
-    where: str,
-    span: Range,
-    there: list[int],
-    begin: int,
-    letters: Counter[Place],
-    topic: str,
-    partition: int,
-    findings: Findings,
-) -> None:
-    dead = sum(span.dead.values())
-    findings.accepted += span.accepted
-    findings.duplicate += span.duplicate
-    findings.dead += dead
-    findings.lost += span.lost
-    total = span.accepted + span.duplicate + dead
-    findings.records += total
-    if span.start < begin:
-        findings.expired += min(span.end, begin) - span.start
-    elif total != len(there):
-        findings.problems.append(f"{where} holds {len(there)} records and counts {total}")
-    buried = sum((topic, partition, offset) in letters for offset in range(span.start, span.end)) if dead else 0
-    if buried != dead:
-        findings.problems.append(f"{where} counts {dead} dead records and has {buried} dead letters")
-
-
-def _offsets(bus: Bus, tp: TopicPartition, end: int) -> Iterator[int]:
+def _offsets(bus: Bus, tp: TopicPartition, begin: int, end: int) -> Iterator[int]:
     """The offsets of the records that are there."""
-    begin = bus.begin_offsets(tp.topic)[tp.partition]
     if begin >= end:
         return
     with bus.reader({tp: begin}) as reader:
@@ -128,10 +127,9 @@ def _offsets(bus: Bus, tp: TopicPartition, end: int) -> Iterator[int]:
                 yield record.offset
 
 
-def _dead_letters(bus: Bus, topics: Topics, findings: Findings) -> Counter[Place]:
-    """How often each input record was buried. Samples are buried by scorers, at least once: they are left out."""
-    inputs = {topics[role] for role in _ROLES}
-    found: Counter[Place] = Counter()
+def _buried(bus: Bus, topics: Topics, findings: Findings) -> Buried:
+    """Where the buried records stood. Samples are buried by scorers, at least once: nobody asks for them here."""
+    found: Buried = {}
     topic = topics["dead-letters"]
     for item in ledger.read_range(bus, topic, bus.begin_offsets(topic)[0], bus.end_offsets(topic)[0]):
         try:
@@ -140,9 +138,8 @@ def _dead_letters(bus: Bus, topics: Topics, findings: Findings) -> Counter[Place
             findings.problems.append(error.at(item.topic, item.partition, item.offset))
             continue
         assert isinstance(letter, DeadLetter)
-        if letter.topic in inputs:
-            found[(letter.topic, letter.partition, letter.offset)] += 1
-    return found
+        found.setdefault((letter.topic, letter.partition), []).append(letter.offset)
+    return {place: sorted(offsets) for place, offsets in found.items()}
 
 
 def _check_result(bus: Bus, topics: Topics, record: LedgerRecord, findings: Findings) -> None:

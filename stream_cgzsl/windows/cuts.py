@@ -5,6 +5,7 @@ Policies combine: they are asked in turn, and the first that closes the window w
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Protocol
@@ -16,6 +17,9 @@ from stream_cgzsl.windows.gather import Ends, Offsets
 
 DATA_ROLES = ("features", "attributes", "holdout")
 """In the order their ends are asked for: a class described before its first feature is then never unknown."""
+
+
+_AHEAD_MS = 3_600_000
 
 
 @dataclass(frozen=True)
@@ -134,50 +138,65 @@ class EventTime:
     """Tumbling windows of `span` seconds of the records' own time, aligned to the epoch.
 
     A window that reaches to T closes once every partition has a record of T + `delay` or later, or has had nothing
-    new for `idle` seconds. Records older than T that come behind the cut join the next window, counted late.
+    new for `idle` seconds. Records older than T that come behind the cut join the next window, counted late. A record
+    more than an hour ahead of `wall`, the time of day, counts as one of now, so that a wrong clock holds nobody up.
     """
 
-    def __init__(self, span: float, delay: float, idle: float, until_ms: int | None) -> None:
+    def __init__(
+        self, span: float, delay: float, idle: float, until_ms: int | None, wall: Callable[[], float] = time.time
+    ) -> None:
         self._span_ms = max(1, round(span * 1000))
         self._delay_ms = round(delay * 1000)
         self._idle = idle
         self._until_ms = until_ms
+        self._wall = wall
         self._ends: Offsets = {}
         self._moved: dict[int, float] = {}
+        self._first: dict[int, tuple[int, int]] = {}  # partition -> the first waiting offset, and its time
 
     def look(self, stream: Stream) -> Cut | None:
-        ends, now = stream.ends("features"), stream.clock()
+        ends, now, wall_ms = stream.ends("features"), stream.clock(), int(self._wall() * 1000)
         for partition, end in ends.items():
             if self._ends.get(partition) != end:
                 self._moved[partition] = now
         self._ends = ends
-        first = self._first_waiting_ms(stream, ends)
-        if first is None:
+        waiting = self._first_waiting_ms(stream, ends)
+        if not waiting:
             return None
+        ahead = {p for p, ms in waiting.items() if ms > wall_ms + _AHEAD_MS}
+        first = min(wall_ms if p in ahead else ms for p, ms in waiting.items())
         until = first - first % self._span_ms + self._span_ms
         if self._until_ms is not None:
             until = max(until, self._until_ms + self._span_ms)
-        topic = stream.topics["features"]
-        passed = stream.bus.offsets_at(topic, until + self._delay_ms)
+        topic, starts = stream.topics["features"], stream.starts["features"]
+        passed, at = stream.bus.offsets_at(topic, until + self._delay_ms), stream.bus.offsets_at(topic, until)
+        for partition in ahead:  # its records do not tell the time
+            passed[partition] = None if wall_ms < until + self._delay_ms else ends[partition]
+            at[partition] = None
         if any(passed.get(p) is None and now - self._moved[p] < self._idle for p in ends):
             return None
-        starts, at = stream.starts["features"], stream.bus.offsets_at(topic, until)
         cut = {p: _reached(at.get(p), starts.get(p, 0), end) for p, end in ends.items()}
         if not stream.backlog("features", cut):
             return None
         self._until_ms = until
         return Cut("train", "event-time", stream.all_ends(cut), until_ms=until)
 
-    def _first_waiting_ms(self, stream: Stream, ends: Offsets) -> int | None:
-        """The earliest time among the first waiting records of the partitions."""
+    def _first_waiting_ms(self, stream: Stream, ends: Offsets) -> dict[int, int]:
+        """The time of the first waiting record of each partition that has one."""
         topic, starts = stream.topics["features"], stream.starts["features"]
-        times = []
+        begins = stream.bus.begin_offsets(topic)  # what has expired is not for a policy to mind
+        times: dict[int, int] = {}
         for partition, end in ends.items():
-            start = starts.get(partition, 0)
-            if start < end:
+            start = max(starts.get(partition, 0), begins.get(partition, 0))
+            if start >= end:
+                continue
+            if self._first.get(partition, (-1, 0))[0] != start:
                 with stream.bus.reader({TopicPartition(topic, partition): start}) as reader:
-                    times += [record.timestamp_ms for record in reader.poll(1.0, 1)]
-        return min(times, default=None)
+                    for record in reader.poll(1.0, 1):
+                        self._first[partition] = start, record.timestamp_ms
+            if self._first.get(partition, (-1, 0))[0] == start:
+                times[partition] = self._first[partition][1]
+        return times
 
 
 def _reached(at: int | None, start: int, end: int) -> int:

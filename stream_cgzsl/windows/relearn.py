@@ -10,10 +10,11 @@ from stream_cgzsl.bus.topics import Topics
 from stream_cgzsl.environment import environment
 from stream_cgzsl.generation import Generation
 from stream_cgzsl.lineage import Configuration, Lineage, Outcome
-from stream_cgzsl.schemas import LedgerRecord
+from stream_cgzsl.schemas import LedgerRecord, Message
 from stream_cgzsl.windows.commit import Commit, publish
+from stream_cgzsl.windows.dead_letters import read
 from stream_cgzsl.windows.gather import Gathered
-from stream_cgzsl.windows.restore import Restorer, genesis_of
+from stream_cgzsl.windows.restore import Restorer, genesis_of, reconfigured
 
 INPUT_ROLES = ("attributes", "features", "control", "holdout")
 
@@ -41,59 +42,67 @@ def relearn(
     into: tuple[Publisher, Topics] | None = None,
     alive: Callable[[], None] = lambda: None,
 ) -> Iterator[Relearned]:
-    """Every window of the ledger, learned from its ranges under `configuration`.
+    """Every window of the ledger, learned from its ranges under `configuration`; windows that failed are tried again.
 
     With `into`, each is committed to that stream's topics as its learner would have; its ledger must be empty.
     """
+    genesis = genesis_of(records)
     restorer = Restorer(bus, topics, records, device, alive, rebuild=True)
     targets = {record.to for record in records if record.to is not None}
     kept: dict[int, bytes] = {}
-    lineage = Lineage(genesis_of(records), configuration, device)
+    lineage = Lineage(genesis, configuration, device)
     if into is not None:
-        first = records[0].model_copy(
-            update={"configuration": configuration.document(), "configuration_digest": configuration.digest}
-        )
-        publish(*into, Commit(first))
+        publish(*into, Commit(records[0].model_copy(update=_configuration_of(lineage, None))))
     for record in records[1 : None if until is None else until + 1]:
         alive()
+        before = lineage.configuration
         gathered: Gathered | None = None
         if record.to is not None:
-            before = lineage.live
-            lineage = Lineage(genesis_of(records), configuration, device)
+            live = lineage.live
+            lineage = Lineage(genesis, configuration, device)
             lineage.restore(kept[record.to])
-            outcome = replace(lineage.roll(record.number), withdrawn=tuple(before - lineage.live))
+            outcome = replace(lineage.roll(record.number), withdrawn=tuple(sorted(live - lineage.live)))
         else:
+            lineage = reconfigured(lineage, genesis, configuration, device)
             gathered = restorer.gather(lineage, record, configuration)
             outcome = lineage.apply("train" if record.kind == "failed" else record.kind, gathered)
         if record.number in targets:
             kept[record.number] = lineage.snapshot()
         if into is not None:
-            _commit(*into, record, gathered, lineage, outcome, configuration, device)
+            changes = _configuration_of(lineage, before) | {"environment": environment(device)}
+            dead = [*_control_letters(bus, topics, record), *(gathered.dead if gathered is not None else ())]
+            _commit(*into, record.model_copy(update=changes), lineage, outcome, dead)
         yield Relearned(record.number, outcome.kind, outcome.generation, outcome.error)
 
 
+def _configuration_of(lineage: Lineage, before: Configuration | None) -> dict[str, object]:
+    """What a ledger record says of the configuration."""
+    now = lineage.configuration
+    return {"configuration": None if now == before else now.document(), "configuration_digest": now.digest}
+
+
+def _control_letters(bus: Bus, topics: Topics, record: LedgerRecord) -> list[Message]:
+    """The dead letters of a window's control records, as they are: no policy runs here that could judge them again."""
+    span = record.ranges["control"][0]
+    if not span.dead:
+        return []
+    return [
+        item.message
+        for item in read(bus, topics)
+        if item.letter.topic == topics["control"] and span.start <= item.letter.offset < span.end
+    ]
+
+
 def _commit(
-    publisher: Publisher,
-    topics: Topics,
-    record: LedgerRecord,
-    gathered: Gathered | None,
-    lineage: Lineage,
-    outcome: Outcome,
-    configuration: Configuration,
-    device: str,
+    publisher: Publisher, topics: Topics, record: LedgerRecord, lineage: Lineage, outcome: Outcome, dead: list[Message]
 ) -> None:
+    generation = outcome.generation
     changes = {
         "kind": outcome.kind,
         "error": outcome.error,
-        "configuration": None,
-        "configuration_digest": configuration.digest,
-        "environment": environment(device),
-        "seen": int(outcome.generation.seen.sum()),
-        "unseen": int((~outcome.generation.seen).sum()),
+        "seen": int(generation.seen.sum()),
+        "unseen": int((~generation.seen).sum()),
         "state": None,
     }
-    dead = () if gathered is None else gathered.dead
     again = record.model_copy(update=changes)
-    publish(
-        publisher, topics, Commit(again, outcome.generation, lineage.names, outcome.withdrawn, lineage.snapshot(), dead)
-    )
+    publish(publisher, topics, Commit(again, generation, lineage.names, outcome.withdrawn, lineage.snapshot(), dead))

@@ -63,9 +63,13 @@ class Restorer:
             if gathered is None:
                 gathered = self.gather(lineage, record)
             generation = lineage.apply(record.kind, gathered).generation
-        if any(later.to == record.number for later in self.records[record.number :]):
-            self._passed[record.number] = lineage.snapshot()
+        self.keep(lineage)
         return lineage, generation
+
+    def keep(self, lineage: Lineage) -> None:
+        """Remembers a lineage that a later rollback goes back to; any other is let go."""
+        if any(later.to == lineage.number for later in self.records[lineage.number :]):
+            self._passed[lineage.number] = lineage.snapshot()
 
     def configured(self, lineage: Lineage, number: int) -> Lineage:
         """The lineage under the configuration that window `number` was learned with."""

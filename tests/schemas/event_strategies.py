@@ -32,6 +32,7 @@ from stream_cgzsl.schemas import (
     StateChunk,
     Withdrawal,
 )
+from stream_cgzsl.schemas.event import Part
 
 # every character but controls, line and paragraph separators, and halves of surrogate pairs
 names = st.text(st.characters(exclude_categories=["Cc", "Cs", "Zl", "Zp"]), min_size=1, max_size=256)
@@ -59,41 +60,48 @@ _offsets = st.integers(-86_399, 86_399).map(lambda seconds: timezone(timedelta(s
 times = st.datetimes(datetime(2, 1, 1), datetime(9998, 12, 31), timezones=_offsets)
 
 
+def _builds(model: type[Part], **fields: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
+    """As `st.builds`, for every field there is: a new one that is not given here would never be tested."""
+    assert set(fields) == set(model.model_fields), (model, set(fields) ^ set(model.model_fields))
+    return st.builds(model, **fields)
+
+
 def _maybe(strategy: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
     return st.none() | strategy
 
 
 _vector_fields: dict[str, st.SearchStrategy[Any]] = {"vector": vectors, "id": _maybe(names), "time": _maybe(times)}
-_published = st.builds(Published, first=counts, end=counts, count=counts, sha256=digests)
-_ranges = st.builds(
+_published = _builds(Published, first=counts, end=counts, count=counts, sha256=digests)
+_ranges = _builds(
     Range,
     start=counts,
     end=counts,
     accepted=counts,
     duplicate=counts,
     late=counts,
+    lost=counts,
     dead=st.dictionaries(names, counts, max_size=2),
 )
 
 EVENTS: dict[type[Event], st.SearchStrategy[Event]] = {
-    Attribute: st.builds(Attribute, class_id=names, name=_maybe(names), **_vector_fields),
-    Retirement: st.builds(Retirement, class_id=names),
-    Feature: st.builds(Feature, class_id=names, **_vector_fields),
-    Holdout: st.builds(Holdout, class_id=names, **_vector_fields),
-    Sample: st.builds(Sample, request_id=names, **_vector_fields),
-    Boundary: st.builds(
+    Attribute: _builds(Attribute, class_id=names, name=_maybe(names), **_vector_fields),
+    Retirement: _builds(Retirement, class_id=names),
+    Feature: _builds(Feature, class_id=names, **_vector_fields),
+    Holdout: _builds(Holdout, class_id=names, **_vector_fields),
+    Sample: _builds(Sample, request_id=names, **_vector_fields),
+    Boundary: _builds(
         Boundary,
         reason=names,
         cut=_maybe(st.dictionaries(names, st.dictionaries(partitions, counts, max_size=3), max_size=3)),
     ),
-    Rollback: st.builds(Rollback, to=counts, reason=names),
-    LedgerRecord: st.builds(
+    Rollback: _builds(Rollback, to=counts, reason=names),
+    LedgerRecord: _builds(
         LedgerRecord,
         number=counts,
         kind=st.sampled_from(["genesis", "train", "describe", "failed", "rollback"]),
         reason=names,
         genesis=_maybe(
-            st.builds(
+            _builds(
                 Genesis,
                 attributes=st.integers(1, 2**63 - 1),
                 features=st.integers(1, 2**63 - 1),
@@ -113,7 +121,7 @@ EVENTS: dict[type[Event], st.SearchStrategy[Event]] = {
         unseen=counts,
         generation=_maybe(digests),
         serving=_maybe(
-            st.builds(
+            _builds(
                 Serving,
                 servable=st.booleans(),
                 metric=names,
@@ -125,8 +133,10 @@ EVENTS: dict[type[Event], st.SearchStrategy[Event]] = {
         projections=_maybe(_published),
         state=_maybe(_published),
         error=_maybe(texts),
+        to=_maybe(counts),
+        until_ms=_maybe(counts),
     ),
-    Projection: st.builds(
+    Projection: _builds(
         Projection,
         class_id=names,
         vector=vectors,
@@ -135,25 +145,25 @@ EVENTS: dict[type[Event], st.SearchStrategy[Event]] = {
         generation=counts,
         name=_maybe(names),
     ),
-    Withdrawal: st.builds(Withdrawal, class_id=names),
-    StateChunk: st.builds(
+    Withdrawal: _builds(Withdrawal, class_id=names),
+    StateChunk: _builds(
         StateChunk,
         chunk=counts,
         count=st.integers(1, 2**63 - 1),
         window=counts,
         data=st.binary(min_size=1, max_size=100),
     ),
-    Prediction: st.builds(
+    Prediction: _builds(
         Prediction,
         request_id=names,
         status=st.sampled_from(["ok", "no-model", "invalid"]),
         class_id=_maybe(names),
         score=_maybe(numbers),
-        top=st.lists(st.builds(Candidate, class_id=names, score=numbers, seen=st.booleans()), max_size=3).map(tuple),
+        top=st.lists(_builds(Candidate, class_id=names, score=numbers, seen=st.booleans()), max_size=3).map(tuple),
         generation=_maybe(counts),
         error=_maybe(texts),
     ),
-    Evaluation: st.builds(
+    Evaluation: _builds(
         Evaluation,
         generation=counts,
         digest=digests,
@@ -163,7 +173,7 @@ EVENTS: dict[type[Event], st.SearchStrategy[Event]] = {
         harmonic=_maybe(shares),
         per_class=st.dictionaries(names, shares, max_size=3),
     ),
-    DeadLetter: st.builds(
+    DeadLetter: _builds(
         DeadLetter,
         key=_maybe(st.binary(max_size=20)),
         data=st.binary(max_size=100),

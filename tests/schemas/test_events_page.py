@@ -23,6 +23,7 @@ from stream_cgzsl.schemas import (
     Message,
     Retirement,
     Role,
+    Rollback,
     Sample,
     decode,
     encode,
@@ -99,6 +100,12 @@ def test_the_json_object_in_the_text_is_a_feature() -> None:
         id="img-7",
         time="2025-01-31T12:00:00Z",  # type: ignore[arg-type]
     )
+
+
+def test_the_rollback_in_the_text_is_one() -> None:
+    value = re.search(r'`(\{"type".*?\})`', PAGE)
+    assert value is not None
+    assert decode("control", None, value[1].encode()) == Rollback(to=3)
 
 
 # ---- Python

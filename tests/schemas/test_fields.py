@@ -154,5 +154,5 @@ def test_a_field_refuses(kind: Any, given: Any) -> None:
     "text", ["", "07", "+7", "7.0", " 7", "1_000", "٧", "9" * 5000], ids=lambda text: ascii(text)[:9]
 )
 def test_a_whole_number_has_one_spelling(text: str) -> None:
-    with pytest.raises(ValueError, match="^a whole number in decimal digits is expected$"):
+    with pytest.raises(ValueError, match=r"^a whole number in decimal digits is expected$"):
         whole_from_text(text)

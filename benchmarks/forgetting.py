@@ -1,0 +1,50 @@
+"""What a stream costs: `episodic` after CUB's 20 windows against the same learner given all of it at once."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from dataclasses import replace
+
+import numpy as np
+
+from stream_cgzsl.benchmark.datasets import data_folder, load
+from stream_cgzsl.benchmark.protocol import ONLINE, windows
+from stream_cgzsl.benchmark.scores import accuracy
+from stream_cgzsl.learners import create
+from stream_cgzsl.windows.window import Window
+
+BAR = 0.5
+
+
+def at_once(parts: list[Window]) -> Window:
+    """All windows as one, under the last one's number, so that both learners draw the same random numbers."""
+    described = tuple(sorted((d for part in parts for d in part.described), key=lambda d: d.class_id))
+    features = {c: e for part in parts for c, e in part.features.items()}
+    return replace(parts[-1], described=described, features=dict(sorted(features.items())))
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--check", action="store_true", help=f"fail when the difference reaches {BAR}")
+    parser.add_argument("--data", help="folder of the data sets; default: CGZSL_DATA or ../shared/data")
+    parser.add_argument("--seeds", type=int, default=3)
+    given = parser.parse_args()
+    data = load(data_folder(given.data) / "CUB", "efflite2")
+    parts = list(windows(data, ONLINE["CUB"]))
+    streamed, whole = [], []
+    for seed in range(given.seeds):
+        learner = create("episodic", data.space(seed))
+        for part in parts:
+            after = learner.fit(part)
+        once = create("episodic", data.space(seed)).fit(at_once(parts))
+        tests = {class_id: data.test(class_id) for class_id in after.class_ids}
+        streamed.append(accuracy(after, after, tests).harmonic)
+        whole.append(accuracy(once, once, tests).harmonic)
+    difference = float(np.mean(whole) - np.mean(streamed))
+    print(f"H after 20 windows {np.mean(streamed):.2f}, all at once {np.mean(whole):.2f}, forgotten {difference:.2f}")
+    return int(given.check and difference >= BAR)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

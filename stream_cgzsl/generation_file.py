@@ -1,0 +1,67 @@
+"""A generation in a file: safetensors with a JSON header, to classify with and no bus at all. Nothing in it can run."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+from safetensors import SafetensorError, safe_open
+from safetensors.numpy import save
+
+from stream_cgzsl.errors import UsageError
+from stream_cgzsl.generation import Generation
+
+_FORMAT = "cgzsl.generation.v1"
+
+
+def write(generation: Generation, path: Path) -> None:
+    """Whole or not at all: the file is made beside its place and moved there. Raises `UsageError`."""
+    meta = {
+        "number": generation.number,
+        "class_ids": generation.class_ids,
+        "metric": generation.metric,
+        "transform": generation.transform,
+        "servable": generation.servable,
+        "calibration": dict(generation.calibration),
+        "digest": generation.digest,
+    }
+    arrays = {
+        "vectors": generation.vectors,
+        "biases": generation.biases,
+        "centre": generation.centre,
+        "seen": generation.seen.astype(np.uint8),
+    }
+    beside = path.with_name(f".{path.name}.part")
+    try:
+        beside.write_bytes(save(arrays, metadata={_FORMAT: json.dumps(meta, sort_keys=True)}))
+        beside.replace(path)
+    except OSError as error:
+        raise UsageError(f"cannot write {path}: {error}") from error
+
+
+def read(path: Path) -> Generation:
+    """The generation in a file, checked against its digest. Raises `UsageError` for anything else than such a file."""
+    try:
+        with safe_open(path, framework="numpy") as file:
+            meta = json.loads((file.metadata() or {})[_FORMAT])
+            arrays = {name: file.get_tensor(name) for name in ("vectors", "biases", "centre", "seen")}
+        generation = Generation(
+            number=meta["number"],
+            class_ids=tuple(meta["class_ids"]),
+            seen=arrays["seen"].astype(bool),
+            vectors=arrays["vectors"],
+            biases=arrays["biases"],
+            centre=arrays["centre"],
+            metric=meta["metric"],
+            transform=meta["transform"],
+            servable=meta["servable"],
+            calibration=meta["calibration"],
+        )
+    except (OSError, SafetensorError, KeyError, ValueError, TypeError) as error:
+        raise UsageError(
+            f"{path} is not an exported generation ({error}); make one with: stream-cgzsl export"
+        ) from error
+    if generation.digest != meta["digest"]:
+        raise UsageError(f"{path} is damaged: its content does not have the digest it names; export it again")
+    return generation

@@ -1,0 +1,244 @@
+"""What only the Kafka bus can do, or can get wrong."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import threading
+import time
+import uuid
+from collections.abc import Callable, Iterator
+
+import pytest
+from kafka import KafkaAdminClient
+from kafka.admin import ConfigResource, ConfigResourceType
+
+from stream_cgzsl.bus import TopicPartition, TopicSpec, connect
+from stream_cgzsl.bus.kafka import KafkaBus
+from stream_cgzsl.errors import BusUnavailable, Fenced, Refused, TopicMissing
+from stream_cgzsl.schemas.message import Message
+
+PATIENCE_SECONDS = 60.0
+
+
+@pytest.fixture
+def bus(kafka_url: str) -> Iterator[KafkaBus]:
+    separator = "&" if "?" in kafka_url else "?"
+    with connect(f"{kafka_url}{separator}patience_ms=4000") as connected:
+        assert isinstance(connected, KafkaBus)
+        yield connected
+
+
+@pytest.fixture
+def admin(bus: KafkaBus) -> Iterator[KafkaAdminClient]:
+    client = KafkaAdminClient(**bus.settings.admin())
+    yield client
+    client.close()
+
+
+@pytest.fixture
+def name() -> str:
+    return f"kafka-{uuid.uuid4().hex[:12]}"
+
+
+@pytest.fixture
+def topic(bus: KafkaBus, name: str) -> str:
+    bus.create([TopicSpec(name)])
+    return name
+
+
+def read(bus: KafkaBus, topic: str) -> list[bytes | None]:
+    tp, end = TopicPartition(topic, 0), bus.end_offsets(topic)[0]
+    found: list[bytes | None] = []
+    with bus.reader({tp: 0}) as reader:
+        while reader.position(tp) < end:
+            found += [record.value for record in reader.poll(1.0)]
+    return found
+
+
+# ---- topics
+
+
+def test_topics_are_created_to_be_kept_as_they_must(bus: KafkaBus, admin: KafkaAdminClient, name: str) -> None:
+    bus.create(
+        [
+            TopicSpec(f"{name}.keep"),
+            TopicSpec(f"{name}.compact", cleanup="compact", settings={"segment.bytes": "1048576"}),
+            TopicSpec(f"{name}.expire", cleanup="expire", settings={"retention.ms": "1000"}),
+        ]
+    )
+    resources = [ConfigResource(ConfigResourceType.TOPIC, f"{name}.{kind}") for kind in ("keep", "compact", "expire")]
+    described = admin.describe_configs(resources, config_filter="modified")["topic"]
+    found = {topic: {key: entry["value"] for key, entry in entries.items()} for topic, entries in described.items()}
+    forever = {"retention.ms": "-1", "retention.bytes": "-1"}
+    wanted = {
+        "keep": forever,
+        "compact": {"cleanup.policy": "compact", "segment.bytes": "1048576"},
+        "expire": {"retention.ms": "1000"},
+    }
+    for kind, settings in wanted.items():
+        assert settings.items() <= found[f"{name}.{kind}"].items()
+        assert int(found[f"{name}.{kind}"]["max.message.bytes"]) > 8_000_000
+
+
+def test_a_topic_that_is_compacted_and_expires_is_one_that_expires(bus: KafkaBus, name: str) -> None:
+    bus.create([TopicSpec(name, cleanup="compact", settings={"cleanup.policy": "compact,delete"})])
+    assert bus.topics()[name].cleanup == "expire"
+
+
+def test_a_setting_the_cluster_does_not_take_is_refused_by_name(bus: KafkaBus, name: str) -> None:
+    with pytest.raises(Refused, match=rf"(?s){name}.*cleanup\.policy"):
+        bus.create([TopicSpec(name, settings={"cleanup.policy": "sometimes"})])
+
+
+def test_an_event_of_the_far_future_is_taken(bus: KafkaBus, topic: str) -> None:
+    with bus.writer() as writer:
+        writer.send(topic, Message(b"k", b"v", (), 4_102_444_800_000))
+        writer.flush()
+    assert bus.offsets_at(topic, 4_102_444_800_000) == {0: 0}
+
+
+# ---- fencing
+
+
+def test_a_newer_publisher_ends_the_open_transaction_of_the_older(bus: KafkaBus, topic: str) -> None:
+    older = bus.publisher(topic)
+    older.begin()
+    older.send(topic, Message(None, b"old"))
+    older.flush()
+    with bus.publisher(topic) as newer:
+        newer.begin()
+        newer.send(topic, Message(None, b"new"))
+        newer.commit()
+        with pytest.raises(Fenced):
+            older.commit()
+        older.close()
+    assert read(bus, topic) == [b"new"]
+
+
+def test_a_fenced_publisher_that_goes_on_writing_does_not_fence_the_newer(bus: KafkaBus, topic: str) -> None:
+    older = bus.publisher(topic)
+    older.begin()
+    older.send(topic, Message(None, b"old"))
+    older.flush()
+    with bus.publisher(topic) as newer:
+        older.send(topic, Message(None, b"old too"))
+        with pytest.raises(Fenced):
+            older.flush()
+        time.sleep(0.5)  # the older's client may be trying to get a new epoch in the background
+        newer.begin()
+        newer.send(topic, Message(None, b"new"))
+        newer.commit()
+        older.close()
+    assert read(bus, topic) == [b"new"]
+
+
+# ---- groups
+
+
+class Member(threading.Thread):
+    """Polls without pause in a thread and a bus of its own, as a worker would."""
+
+    def __init__(self, url: str, topic: str) -> None:
+        super().__init__(daemon=True)
+        self._url, self._topic = url, topic
+        self._ended = threading.Event()
+        self.owned: frozenset[TopicPartition] = frozenset()
+        self.read: list[int] = []
+
+    def run(self) -> None:
+        with connect(self._url) as bus, bus.subscribe(self._topic, self._topic) as subscription:
+            while not self._ended.is_set():
+                self.read += [int(record.value or b"") for record in subscription.poll(0.2)]
+                self.owned = subscription.assignment()
+
+    def __enter__(self) -> Member:
+        self.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._ended.set()
+        self.join(PATIENCE_SECONDS)
+
+
+def until(condition: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + PATIENCE_SECONDS
+    while not condition():
+        assert time.monotonic() < deadline, "it did not come true"
+        time.sleep(0.02)
+
+
+def test_members_share_the_partitions_and_every_record_is_read_once(bus: KafkaBus, kafka_url: str, name: str) -> None:
+    bus.create([TopicSpec(name, 4)])
+    with Member(kafka_url, name) as first, Member(kafka_url, name) as second:
+        until(lambda: len(first.owned) == len(second.owned) == 2)
+        with bus.writer() as writer:
+            for i in range(40):
+                writer.send(name, Message(None, b"%d" % i), i % 4)
+        until(lambda: len(first.read) + len(second.read) >= 40)
+        assert sorted(first.read + second.read) == list(range(40))
+        assert len(first.read) == len(second.read) == 20
+
+
+def test_offsets_of_partitions_that_moved_away_are_not_committed(bus: KafkaBus, kafka_url: str, name: str) -> None:
+    bus.create([TopicSpec(name, 2)])
+    both = {TopicPartition(name, 0): 5, TopicPartition(name, 1): 5}
+    with connect(kafka_url) as own, own.subscribe(name, name) as first:
+        until(lambda: first.poll(0.2) == [] and first.assignment() == set(both))
+        with Member(kafka_url, name) as second:
+            until(lambda: first.poll(0.2) == [] and len(first.assignment()) == len(second.owned) == 1)
+            first.commit(both)
+            (kept,) = first.assignment()
+            assert bus.committed(name, name) == {kept.partition: 5}
+
+
+def test_a_session_the_cluster_does_not_take_is_refused(kafka_url: str, topic: str) -> None:
+    separator = "&" if "?" in kafka_url else "?"
+    with (
+        connect(f"{kafka_url}{separator}session_timeout_ms=1000") as bus,
+        bus.subscribe(topic, topic) as member,
+        pytest.raises(Refused, match="InvalidSessionTimeout"),
+    ):
+        member.poll(10.0)
+
+
+# ---- topics that go away
+
+
+def test_a_topic_that_is_deleted_under_a_writer_is_missing(bus: KafkaBus, admin: KafkaAdminClient, topic: str) -> None:
+    with bus.writer() as writer:
+        writer.send(topic, Message(b"k", b"v"))
+        writer.flush()
+        admin.delete_topics([topic])
+        writer.send(topic, Message(b"k", b"w"))
+        with pytest.raises(TopicMissing, match=topic):
+            writer.flush()
+
+
+def test_a_topic_that_is_deleted_under_a_reader_is_missing(bus: KafkaBus, admin: KafkaAdminClient, topic: str) -> None:
+    with bus.reader({TopicPartition(topic, 0): 0}) as reader:
+        reader.poll(0.1)
+        admin.delete_topics([topic])
+        deadline = time.monotonic() + PATIENCE_SECONDS
+        with pytest.raises(TopicMissing, match=topic):
+            while time.monotonic() < deadline:
+                reader.poll(0.5)
+
+
+# ---- nobody there
+
+
+def test_an_address_where_nothing_listens_is_named_with_what_it_may_be() -> None:
+    with pytest.raises(BusUnavailable, match=r"127\.0\.0\.1:1 within 1 s .*ECONNREFUSED.*may not run"):
+        connect("kafka://127.0.0.1:1?patience_ms=1000")
+
+
+def test_the_client_keeps_its_chatter_to_itself() -> None:
+    script = (
+        "import logging; logging.basicConfig(level=logging.DEBUG)\n"
+        "from stream_cgzsl.bus import connect\n"
+        "try: connect('kafka://127.0.0.1:1?patience_ms=1000')\n"
+        "except Exception as error: print(type(error).__name__)\n"
+    )
+    ran = subprocess.run([sys.executable, "-W", "ignore", "-c", script], capture_output=True, text=True, check=True)
+    assert (ran.stdout, ran.stderr) == ("BusUnavailable\n", "")

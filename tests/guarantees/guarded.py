@@ -1,0 +1,209 @@
+"""A stream whose learner may come to harm: its story, its learner processes, and what the ledger says in the end."""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+import uuid
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from multiprocessing.process import BaseProcess
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from helpers import CLASSES, Producer, examples
+from launcher import Point, launch
+
+from stream_cgzsl.bus import Bus, connect
+from stream_cgzsl.bus.topics import Topics
+from stream_cgzsl.environment import prepare
+from stream_cgzsl.errors import CgzslError
+from stream_cgzsl.schemas import Feature, LedgerRecord, Message
+from stream_cgzsl.windows import ledger
+from stream_cgzsl.windows.check import Findings, check
+from stream_cgzsl.windows.replay import Verdict, verify
+
+SESSION_SECONDS = 6.0 if os.environ.get("CGZSL_TEST_KAFKA") else 2.0  # a broker of somebody else has limits of its own
+PATIENCE_SECONDS = 60.0
+A, B, C, D, E = CLASSES[:5]
+LEARNER = {"attributes": 8, "features": 16, "learner": "episodic", "quiet-seconds": 600}
+
+Told = tuple[int, str, str, str | None, str | None]
+"""Number, kind, reason, inputs and generation of a window."""
+
+
+@dataclass
+class Stream:
+    """One stream on a bus of either kind. Topics have names that no other test uses."""
+
+    url: str
+    directory: Path
+    bus: Bus
+    topics: Topics
+    starts: int = field(default=0)
+
+    @property
+    def producer(self) -> Producer:
+        return Producer(self.bus, self.topics)
+
+    # ---- the learner
+
+    def arguments(self, command: str = "learn", **settings: Any) -> list[str]:
+        """A command line for this stream; `learn` gets the settings of a test's learner."""
+        if command == "learn":
+            settings = LEARNER | {name.replace("_", "-"): value for name, value in settings.items()}
+        flags = [f"--{name}" if value is True else f"--{name}={value}" for name, value in settings.items()]
+        return [command, f"--bus={self.url}", f"--prefix={self.topics.prefix}", *flags]
+
+    @contextmanager
+    def learner(
+        self, point: Point | None = None, patience: float | None = None, **settings: Any
+    ) -> Iterator[LearnerProcess]:
+        """A learner process; it is killed at the end unless it is gone by then."""
+        self.starts += 1
+        log = self.directory / f"learner-{self.starts}.log"
+        child = LearnerProcess(launch(self.arguments(**settings), log, point, patience), log)
+        try:
+            yield child
+        finally:
+            child.kill()
+
+    def learn_until(self, number: int, **settings: Any) -> str:
+        """A learner until window `number` is committed, then ended in order. Returns its log."""
+        with self.learner(**settings) as learner:
+            learner.wait_for_log("waiting for events")
+            self.wait_for(number, learner)
+            return learner.end()
+
+    def crash(self, place: str, window: int, **settings: Any) -> None:
+        """A learner that is killed at a point."""
+        with self.learner(Point(place, window), **settings) as learner:
+            learner.wait(-signal.SIGKILL)
+
+    # ---- what came of it
+
+    def ledger(self) -> list[LedgerRecord]:
+        return ledger.read_all(self.bus, self.topics)
+
+    def told(self) -> list[Told]:
+        return [(r.number, r.kind, r.reason, r.inputs, r.generation) for r in self.ledger()[1:]]
+
+    def wait_for(self, number: int, *learners: LearnerProcess) -> LedgerRecord:
+        """The record of a window, as soon as it is committed."""
+        deadline = time.monotonic() + PATIENCE_SECONDS
+        while time.monotonic() < deadline:
+            last, _ = ledger.read_last(self.bus, self.topics)
+            if last is not None and last.number >= number:
+                return self.ledger()[number]
+            for learner in learners:
+                learner.alive()
+            time.sleep(0.05)
+        raise AssertionError(f"window {number} was not committed; the logs say {[p.log() for p in learners]}")
+
+    def check(self) -> Findings:
+        return check(self.bus, self.topics)
+
+    def verdicts(self) -> list[Verdict]:
+        prepare(1)
+        return [replayed.verdict for replayed in verify(self.bus, self.topics, self.ledger(), "cpu")]
+
+    def assert_sound(self, windows: int) -> None:
+        """The ledger has so many windows, adds up, and replays to the byte."""
+        found = self.check()
+        assert (found.windows, found.problems) == (windows, [])
+        assert self.verdicts() == [Verdict.IDENTICAL] * windows
+
+    # ---- the story
+
+    def tell(self, after_each: Callable[[], None] = lambda: None) -> None:
+        """Three tasks, each with its boundary: descriptions, examples, repeats and a bad record."""
+        for number in (1, 2, 3):
+            for events in story(number):
+                self.producer.events(*events)
+            if number == 2:
+                self.producer.send("features", Message(A.encode(), b"123"))
+            self.producer.boundary(f"task {number}")
+            after_each()
+
+
+def story(number: int) -> list[tuple[Any, ...]]:
+    """What is sent in a task: a role and its events."""
+    from helpers import description
+
+    if number == 1:
+        return [("attributes", *map(description, (A, B, C))), ("features", *examples((A, B), 12))]
+    if number == 2:
+        repeats = examples((A,), 12)[:5]
+        return [("attributes", description(D)), ("features", *examples((C,), 12), *repeats)]
+    nameless = [Feature(class_id=A, vector=np.full(16, 0.5 + n, np.float32)) for n in range(3)]
+    return [("features", *examples((D,), 12), *examples((A, B), 12, purpose=7), *nameless)]
+
+
+@dataclass
+class LearnerProcess:
+    process: BaseProcess
+    path: Path
+
+    def log(self) -> str:
+        return self.path.read_text() if self.path.exists() else ""
+
+    def alive(self) -> None:
+        if not self.process.is_alive():
+            raise AssertionError(f"the learner ended with exit code {self.process.exitcode}: {self.log()}")
+
+    def wait(self, code: int, seconds: float = PATIENCE_SECONDS) -> str:
+        """Until the process ends by itself, with this exit code. Returns its log."""
+        self.process.join(seconds)
+        assert self.process.exitcode == code, f"exit code {self.process.exitcode}: {self.log()}"
+        return self.log()
+
+    def wait_for_log(self, text: str, seconds: float = PATIENCE_SECONDS) -> None:
+        deadline = time.monotonic() + seconds
+        while text not in self.log():
+            self.alive()
+            assert time.monotonic() < deadline, f"{text!r} never came: {self.log()}"
+            time.sleep(0.02)
+
+    def wait_until_stopped(self) -> None:
+        """Until the process is stopped (state T)."""
+        deadline = time.monotonic() + PATIENCE_SECONDS
+        stat = Path(f"/proc/{self.process.pid}/stat")
+        while stat.read_text().rpartition(")")[2].split()[0] != "T":
+            assert time.monotonic() < deadline, self.log()
+            time.sleep(0.02)
+
+    def signal(self, number: int) -> None:
+        assert self.process.pid is not None
+        os.kill(self.process.pid, number)
+
+    def end(self) -> str:
+        """Ends it in order."""
+        self.signal(signal.SIGTERM)
+        return self.wait(0)
+
+    def kill(self) -> None:
+        if self.process.is_alive():
+            self.process.kill()
+        self.process.join()
+
+
+@contextmanager
+def new_stream(url: str, directory: Path, partitions: int = 2) -> Iterator[Stream]:
+    """A stream with empty topics on the bus at `url`, whose sessions are short."""
+    topics = Topics(f"g{uuid.uuid4().hex[:10]}")
+    url = f"{url}{'&' if '?' in url else '?'}session_timeout_ms={int(SESSION_SECONDS * 1000)}"
+    with connect(url) as bus:
+        bus.create(topics.specs(partitions))
+        yield Stream(url, directory, bus, topics)
+
+
+def outcome(run: Callable[[], object]) -> CgzslError | None:
+    """The error of ours that something ends with, if any."""
+    try:
+        run()
+    except CgzslError as error:
+        return error
+    return None

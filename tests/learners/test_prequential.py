@@ -1,0 +1,93 @@
+"""Evidence for learners that train once a window."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from worlds import SPACE, World, stream
+
+from stream_cgzsl.learners.base import Lesson
+from stream_cgzsl.learners.calibration import EXPECTED, OFFSETS, Evidence
+from stream_cgzsl.learners.features import transformed
+from stream_cgzsl.learners.prequential import offset, seen_evidence, unseen_evidence, withhold
+from stream_cgzsl.learners.statistics import Statistics
+
+
+def lesson(second: bool) -> Lesson:
+    """The first or the second window of a stream."""
+    windows = stream(World())
+    before = Statistics.empty(SPACE)
+    if second:
+        before = before.after_descriptions(windows[0]).after_features(windows[0])
+    window = windows[int(second)]
+    before = before.after_descriptions(window)
+    return Lesson(window, before, before.after_features(window))
+
+
+def test_held_rows_are_no_part_of_the_means() -> None:
+    given = lesson(second=False)
+    withheld = withhold(given, "cpu")
+    for class_id, examples in withheld.trained.items():
+        expected = transformed(examples.rows, "sqrt").mean(dim=0).numpy()
+        np.testing.assert_allclose(withheld.statistics.moments.means[class_id], expected, rtol=1e-12)
+        assert len(examples.rows) + len(withheld.held[class_id]) == len(given.window.features[class_id].rows)
+
+
+def test_a_class_that_returns_keeps_what_it_had() -> None:
+    given = lesson(second=True)
+    withheld = withhold(given, "cpu")
+    old, new = given.before.moments, withheld.trained["c0000"]
+    fresh = transformed(new.rows, "sqrt").mean(dim=0).numpy()
+    count = old.counts["c0000"]
+    expected = (count * old.means["c0000"] + new.count * fresh) / (count + new.count)
+    np.testing.assert_allclose(withheld.statistics.moments.means["c0000"], expected, rtol=1e-12)
+
+
+def test_everything_else_is_as_after_the_lesson() -> None:
+    given = lesson(second=True)
+    moments = withhold(given, "cpu").statistics.moments
+    assert moments.scatter is given.after.moments.scatter
+    assert moments.counts == given.after.moments.counts
+
+
+def test_only_classes_new_to_the_old_weights_are_asked_about_as_unseen() -> None:
+    given = lesson(second=True)
+    asked: list[int] = []
+
+    def score(rows: np.ndarray) -> np.ndarray:
+        asked.append(len(rows))
+        return np.zeros((len(rows), len(given.before.class_ids)))
+
+    evidence = unseen_evidence(Evidence.none(), given.window, given.before, score)
+    assert (evidence.unseen_classes, evidence.seen_classes) == (6, 0)  # c0000 returns
+    assert sum(asked) == 6 * 12
+
+
+def test_held_rows_are_evidence_of_seen_classes() -> None:
+    given = lesson(second=True)
+    withheld = withhold(given, "cpu")
+    classes = len(withheld.statistics.class_ids)
+    evidence = seen_evidence(Evidence.none(), withheld, lambda rows: np.zeros((len(rows), classes)))
+    assert (evidence.unseen_classes, evidence.seen_classes) == (0, 7)
+
+
+def curves(seen: float, unseen: float, seen_best: float, unseen_best: float) -> Evidence:
+    """Seen classes are right up to an offset, unseen ones from one on."""
+    return Evidence(
+        100 * seen_best * (OFFSETS < seen), 100 * unseen_best * (OFFSETS > unseen), seen_classes=100, unseen_classes=100
+    )
+
+
+@pytest.mark.parametrize("best", [(0.9, 0.9), (0.9, 0.1), (0.2, 0.9)])
+def test_the_offset_lies_where_both_are_at_their_best_however_good_that_is(best: tuple[float, float]) -> None:
+    assert 0.3 < offset(curves(0.4, 0.3, *best)) < 0.4
+
+
+def test_without_evidence_of_unseen_classes_the_offset_is_the_expected_one() -> None:
+    seen_only = Evidence(50 * (OFFSETS < 0.5), np.zeros(len(OFFSETS)), seen_classes=50, unseen_classes=0)
+    assert offset(seen_only) == offset(Evidence.none()) == EXPECTED
+
+
+def test_evidence_of_nothing_right_is_survived() -> None:
+    nothing = Evidence(np.zeros(len(OFFSETS)), np.zeros(len(OFFSETS)), seen_classes=5, unseen_classes=5)
+    assert offset(nothing) == pytest.approx(EXPECTED, abs=0.02)

@@ -1,0 +1,65 @@
+"""The promise of the whole: a class described on an idle stream is answered with, within seconds, on both buses."""
+
+from __future__ import annotations
+
+import time
+import uuid
+from contextlib import ExitStack, closing
+from pathlib import Path
+
+from helpers import PATIENCE_SECONDS, new_bus, process, wait_for_answers, wait_for_window
+
+from stream_cgzsl.benchmark.world import World
+from stream_cgzsl.bus.topics import Topics
+from stream_cgzsl.demo.people import Feeder
+from stream_cgzsl.schemas import Sample, encode
+from stream_cgzsl.settings import Settings
+
+BOUND_SECONDS = 5.0
+
+
+def test_a_class_described_on_an_idle_stream_is_recognised_within_five_seconds(bus_url: str, tmp_path: Path) -> None:
+    world, topics = World(), Topics(f"promise-{uuid.uuid4().hex[:8]}")
+    known, newcomer = world.classes[:18], world.classes[18]
+    settings = Settings(
+        bus=bus_url,
+        prefix=topics.prefix,
+        attributes=world.attributes.shape[1],
+        features=world.features,
+        learner="closed-form",
+    )
+    with ExitStack() as stack:
+        bus = stack.enter_context(new_bus(bus_url, 2, topics))
+        workers = {
+            command: stack.enter_context(process(command, settings, tmp_path / f"{command}.log"))
+            for command in ("learn", "score")
+        }
+
+        def alive() -> None:
+            for command, child in workers.items():
+                assert child.poll() is None, (tmp_path / f"{command}.log").read_text()
+
+        feeder = stack.enter_context(closing(Feeder(bus, topics, world)))
+        writer = stack.enter_context(bus.writer())
+
+        def answered(tag: str, class_id: str) -> list[tuple[int | None, str | None]]:
+            """Generation and class of the answers to ten samples of a class."""
+            samples = {f"{tag}/{n}": row for n, row in enumerate(world.draw(class_id, 10, purpose=2))}
+            for name, row in samples.items():
+                writer.send(topics["samples"], encode(Sample(request_id=name, vector=row)))
+            writer.flush()
+            return [(p.generation, p.class_id) for p in wait_for_answers(bus, samples, topics, alive).values()]
+
+        wait_for_window(bus, 0, topics, alive)
+        feeder.describe(known)
+        wait_for_window(bus, 1, topics, alive)
+        feeder.teach(known[:12], 30, "first task")
+        wait_for_window(bus, 2, topics, alive)
+        deadline = time.monotonic() + PATIENCE_SECONDS
+        while any(generation != 2 for generation, _ in answered(f"idle-{time.monotonic()}", newcomer)):
+            assert time.monotonic() < deadline
+        feeder.describe([newcomer])  # returns when it is acknowledged
+        started = time.monotonic()
+        while newcomer not in {class_id for _, class_id in answered(f"new-{time.monotonic()}", newcomer)}:
+            assert time.monotonic() < deadline
+        assert time.monotonic() - started < BOUND_SECONDS
