@@ -1,10 +1,10 @@
 """How fast features of 2048 numbers go over each bus, beside the bare Kafka client on the same work.
 
-Produce: encode, send, flush. Consume: poll, decode. The bare client sends the very same bytes with the very same
-settings and none of our code. Rounds of all three take turns; a figure is the median of its rounds, and each ratio is the
-median of the ratios within a round, because machines are noisy.
+Produce: encode, send, flush. Consume: poll, decode. The bare client sends and reads the very same bytes with the very
+same settings and none of our code. All three take turns in many short rounds, because machines are noisy: a rate is
+the median of its rounds, a ratio the median of the ratios within a round.
 
-    python benchmarks/bus.py [--check] [--kafka kafka://host:port] [--records 8000] [--rounds 7]
+    python benchmarks/bus.py [--check] [--kafka kafka://host:port] [--rounds 25]
 """
 
 from __future__ import annotations
@@ -15,7 +15,8 @@ import sys
 import tempfile
 import time
 import uuid
-from collections.abc import Callable, Iterator
+from abc import ABC, abstractmethod
+from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
@@ -30,8 +31,9 @@ from stream_cgzsl.schemas.codec import decode, encode
 from stream_cgzsl.schemas.feature import Feature
 
 NUMBERS = 2048
-DISTINCT = 256
-WARM_UP = 1000  # records read before the clock starts, so that connecting is not measured
+PRODUCED = 1000  # records a round
+CONSUMED = 3000
+WARM_UP = 1000  # read before the clock starts, so that the first answer of the server is not measured
 BAR_OF_BARE = 0.8
 BAR_OF_KAFKA = 1.0
 
@@ -45,95 +47,87 @@ def features() -> list[Feature]:
         Feature(
             class_id=f"class-{i % 50}", id=uuid.uuid4().hex, time=now, vector=random.random(NUMBERS, dtype=np.float32)
         )
-        for i in range(DISTINCT)
+        for i in range(256)
     ]
 
 
-def seconds(work: Callable[[], None]) -> float:
-    started = time.perf_counter()
-    work()
-    return time.perf_counter() - started
+class Contender(ABC):
+    """Writes to `topic` and reads from its beginning."""
+
+    @abstractmethod
+    def produce(self, count: int) -> None:
+        """Returns when `count` features are acknowledged."""
+
+    @abstractmethod
+    def rewind(self) -> None:
+        """The next records consumed are the first ones."""
+
+    @abstractmethod
+    def consume(self, count: int) -> int:
+        """Reads at least `count` features; how many it were."""
+
+    def time_produce(self) -> float:
+        started = time.perf_counter()
+        self.produce(PRODUCED)
+        return PRODUCED / (time.perf_counter() - started)
+
+    def time_consume(self) -> float:
+        self.rewind()
+        self.consume(WARM_UP)
+        started = time.perf_counter()
+        count = self.consume(CONSUMED)
+        return count / (time.perf_counter() - started)
 
 
-# ---- ours
+class Ours(Contender):
+    def __init__(self, bus: Bus, topic: str, events: list[Feature]) -> None:
+        self._topic = topic
+        self._events = events
+        self._writer = bus.writer()
+        self._reader = bus.reader({})
 
+    def produce(self, count: int) -> None:
+        for i in range(count):
+            self._writer.send(self._topic, encode(self._events[i % len(self._events)]))
+        self._writer.flush()
 
-def produce(bus: Bus, topic: str, events: list[Feature], records: int) -> float:
-    with bus.writer() as writer:
-        writer.send(topic, encode(events[0]))
-        writer.flush()
+    def rewind(self) -> None:
+        self._reader.assign({TopicPartition(self._topic, 0): 0})
 
-        def work() -> None:
-            for i in range(records):
-                writer.send(topic, encode(events[i % DISTINCT]))
-            writer.flush()
-
-        return records / seconds(work)
-
-
-def consume(bus: Bus, topic: str, start: int, records: int) -> float:
-    with bus.reader({TopicPartition(topic, 0): start}) as reader:
-        warm = read_ours(reader.poll, WARM_UP)
-        left = records - warm
-        return left / seconds(lambda: require(read_ours(reader.poll, left), left))
-
-
-def read_ours(poll: Callable[[float], list[object]], records: int) -> int:
-    got = 0
-    while got < records:
-        for record in poll(10.0):
-            decode("features", record.key, record.value, record.headers)
-            got += 1
-    return got
-
-
-# ---- bare
-
-
-def produce_bare(settings: KafkaSettings, topic: str, events: list[Feature], records: int) -> float:
-    messages = [encode(event) for event in events]
-    ready = [(m.value, m.key, list(m.headers), m.timestamp_ms) for m in messages]
-    producer = KafkaProducer(**settings.producer())
-    producer.send(topic, *ready[0][:3], timestamp_ms=ready[0][3])
-    producer.flush()
-
-    def work() -> None:
-        for i in range(records):
-            value, key, headers, timestamp_ms = ready[i % DISTINCT]
-            producer.send(topic, value, key, headers, None, timestamp_ms)
-        producer.flush()
-
-    rate = records / seconds(work)
-    producer.close()
-    return rate
-
-
-def consume_bare(settings: KafkaSettings, topic: str, start: int, records: int) -> float:
-    consumer = KafkaConsumer(**settings.consumer())
-    partition = ClientPartition(topic, 0)
-    consumer.assign([partition])
-    consumer.seek(partition, start)
-    left = records - read_bare(consumer, WARM_UP)
-    rate = left / seconds(lambda: require(read_bare(consumer, left), left))
-    consumer.close()
-    return rate
-
-
-def read_bare(consumer: KafkaConsumer, records: int) -> int:
-    got = 0
-    while got < records:
-        for batch in consumer.poll(timeout_ms=10_000, max_records=1000).values():
-            for _ in batch:
+    def consume(self, count: int) -> int:
+        got = 0
+        while got < count:
+            for record in self._reader.poll(10.0):
+                decode("features", record.key, record.value, record.headers)
                 got += 1
-    return got
+        return got
 
 
-def require(got: int, wanted: int) -> None:
-    if got != wanted:
-        raise RuntimeError(f"read {got} records where {wanted} were written")
+class Bare(Contender):
+    def __init__(self, settings: KafkaSettings, topic: str, events: list[Feature]) -> None:
+        self._topic = topic
+        messages = [encode(event) for event in events]
+        self._ready = [(m.value, m.key, list(m.headers), m.timestamp_ms) for m in messages]
+        self._producer = KafkaProducer(**settings.producer())
+        self._consumer = KafkaConsumer(**settings.consumer())
+        self._consumer.assign([ClientPartition(topic, 0)])
 
+    def produce(self, count: int) -> None:
+        for i in range(count):
+            value, key, headers, timestamp_ms = self._ready[i % len(self._ready)]
+            self._producer.send(self._topic, value, key, headers, None, timestamp_ms)
+        self._producer.flush()
 
-# ---- the run
+    def rewind(self) -> None:
+        self._consumer.seek(ClientPartition(self._topic, 0), 0)
+
+    def consume(self, count: int) -> int:
+        got = 0
+        while got < count:
+            for batch in self._consumer.poll(timeout_ms=10_000, max_records=1000).values():
+                for _ in batch:
+                    got += 1
+        return got
 
 
 @contextmanager
@@ -149,30 +143,28 @@ def kafka_at(url: str | None, directory: Path) -> Iterator[str]:
         started.stop()
 
 
-def run(url: str, directory: Path, records: int, rounds: int) -> tuple[Rates, Rates]:
-    produced: Rates = {"bare": [], "kafka": [], "sqlite": []}
-    consumed: Rates = {"bare": [], "kafka": [], "sqlite": []}
+def run(url: str, directory: Path, rounds: int) -> tuple[Rates, Rates]:
     events = features()
-    settings = KafkaSettings.parse(url)
     with connect(url) as kafka, connect(f"sqlite:///{directory / 'bus.db'}") as sqlite:
-        for number in range(rounds + 1):
-            topics = {name: f"bench-{uuid.uuid4().hex[:8]}.{name}" for name in produced}
-            kafka.create([TopicSpec(topics["bare"]), TopicSpec(topics["kafka"])])
-            sqlite.create([TopicSpec(topics["sqlite"])])
-            turns: list[tuple[Rates, str, Callable[[], float]]] = [
-                (produced, "bare", lambda t=topics: produce_bare(settings, t["bare"], events, records)),
-                (produced, "kafka", lambda t=topics: produce(kafka, t["kafka"], events, records)),
-                (produced, "sqlite", lambda t=topics: produce(sqlite, t["sqlite"], events, records)),
-                (consumed, "bare", lambda t=topics: consume_bare(settings, t["bare"], 1, records)),
-                (consumed, "kafka", lambda t=topics: consume(kafka, t["kafka"], 1, records)),
-                (consumed, "sqlite", lambda t=topics: consume(sqlite, t["sqlite"], 1, records)),
-            ]
-            half = len(turns) // 2
-            order = turns if number % 2 else turns[:half][::-1] + turns[half:][::-1]  # nobody always goes first
-            for rates, name, turn in order:
-                rate = turn()
-                if number:  # the first round warms the broker up
-                    rates[name].append(rate)
+        topics = [f"bench-{uuid.uuid4().hex[:8]}" for _ in range(2)]
+        for bus in (kafka, sqlite):
+            bus.create([TopicSpec(topic) for topic in topics])
+        contenders: dict[str, Contender] = {
+            "bare": Bare(KafkaSettings.parse(url), topics[0], events),
+            "kafka": Ours(kafka, topics[1], events),
+            "sqlite": Ours(sqlite, topics[1], events),
+        }
+        for contender in contenders.values():
+            contender.produce(2 * WARM_UP + CONSUMED)
+            contender.time_consume()
+        produced: Rates = {name: [] for name in contenders}
+        consumed: Rates = {name: [] for name in contenders}
+        for number in range(rounds):
+            order = list(contenders)
+            for name in order if number % 2 else reversed(order):  # nobody always goes first
+                produced[name].append(contenders[name].time_produce())
+            for name in order if number % 2 else reversed(order):
+                consumed[name].append(contenders[name].time_consume())
     return produced, consumed
 
 
@@ -180,35 +172,32 @@ def ratio(rates: Rates, ours: str, theirs: str) -> float:
     return statistics.median(a / b for a, b in zip(rates[ours], rates[theirs], strict=True))
 
 
+def line(verb: str, rates: Rates) -> str:
+    rate = {name: f"{statistics.median(values):,.0f}" for name, values in rates.items()}
+    return (
+        f"{verb} bare {rate['bare']}, kafka {rate['kafka']} ({ratio(rates, 'kafka', 'bare'):.2f} of bare), "
+        f"sqlite {rate['sqlite']} ({ratio(rates, 'sqlite', 'kafka'):.2f} of kafka)"
+    )
+
+
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--check", action="store_true", help="fail when a figure is short of its bar")
     parser.add_argument("--kafka", metavar="URL", help="use this cluster instead of a broker of our own")
-    parser.add_argument("--records", type=int, default=8000)
-    parser.add_argument("--rounds", type=int, default=7)
+    parser.add_argument("--rounds", type=int, default=25)
     arguments = parser.parse_args()
-    with tempfile.TemporaryDirectory(prefix="cgzsl-bench-") as directory:
-        path = Path(directory)
-        with kafka_at(arguments.kafka, path / "broker") as url:
-            produced, consumed = run(url, path, arguments.records, arguments.rounds)
-    short = []
+    with (
+        tempfile.TemporaryDirectory(prefix="cgzsl-bench-") as directory,
+        kafka_at(arguments.kafka, Path(directory) / "broker") as url,
+    ):
+        produced, consumed = run(url, Path(directory), arguments.rounds)
+    short = False
     for verb, rates in (("produced", produced), ("consumed", consumed)):
-        for name, label in (("bare", "bare client"), ("kafka", "kafka://"), ("sqlite", "sqlite://")):
-            print(f"{verb:9} {label:12} {statistics.median(rates[name]):8,.0f} events/s")
         for ours, theirs, bar in (("kafka", "bare", BAR_OF_BARE), ("sqlite", "kafka", BAR_OF_KAFKA)):
             if ratio(rates, ours, theirs) < bar:
-                short.append(f"{verb}: {ours} is {ratio(rates, ours, theirs):.2f} of {theirs}, the bar is {bar}")
-    for line in short:
-        print(f"SHORT {line}")
-    print(
-        f"events/s of {NUMBERS} numbers: "
-        + "; ".join(
-            f"{verb} bare {statistics.median(r['bare']):,.0f}, kafka {statistics.median(r['kafka']):,.0f} "
-            f"({ratio(r, 'kafka', 'bare'):.2f} of bare), sqlite {statistics.median(r['sqlite']):,.0f} "
-            f"({ratio(r, 'sqlite', 'kafka'):.2f} of kafka)"
-            for verb, r in (("produced", produced), ("consumed", consumed))
-        )
-    )
+                print(f"SHORT: {verb}, {ours} is {ratio(rates, ours, theirs):.2f} of {theirs} and the bar is {bar}")
+                short = True
+    print(f"events/s of {NUMBERS} numbers: {line('produced', produced)}; {line('consumed', consumed)}")
     return 1 if arguments.check and short else 0
 
 

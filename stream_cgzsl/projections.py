@@ -20,7 +20,7 @@ import numpy as np
 from stream_cgzsl import generation_file
 from stream_cgzsl.bus import connect
 from stream_cgzsl.bus.topics import Topics
-from stream_cgzsl.errors import BusUnavailable, CgzslError, NotReady
+from stream_cgzsl.errors import BusUnavailable, NotReady
 from stream_cgzsl.following import Follower
 from stream_cgzsl.generation import Array, Generation
 from stream_cgzsl.schemas import Genesis
@@ -45,7 +45,7 @@ class Projections:
         self._changed = threading.Condition()
         self._stop = threading.Event()
         self._thread: threading.Thread | None = None
-        self._problem: CgzslError | None = None
+        self._problem: Exception | None = None
 
     @classmethod
     def load(cls, path: Path | str) -> Projections:
@@ -84,7 +84,7 @@ class Projections:
             except BusUnavailable as error:
                 log.warning("%s; trying again in %g s", error, _RETRY_SECONDS)
                 self._stop.wait(_RETRY_SECONDS)
-            except CgzslError as error:
+            except Exception as error:  # whatever it is: nobody must go on with a generation that is not renewed
                 with self._changed:
                     self._problem = error
                     self._changed.notify_all()
@@ -92,7 +92,8 @@ class Projections:
 
     def _take(self, follower: Follower, swapped: Callable[[Generation, float], None], started: float) -> None:
         with self._changed:
-            self._follower = follower
+            if self._follower is None or follower.generation is not None:
+                self._follower = follower  # after a reconnection without one, the generation from before serves on
             self._changed.notify_all()
         if follower.generation is not None:
             swapped(follower.generation, time.perf_counter() - started)

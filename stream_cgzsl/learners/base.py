@@ -70,8 +70,13 @@ class StatisticsLearner(Learner):
         monitor.check()
         before = self._statistics.after_descriptions(window)
         after = before.after_features(window, self.device, monitor.check)
-        memory = self._train(Lesson(window, before, after), monitor)
-        generation = self._generation(window.number, after, memory)
+        try:
+            memory = self._train(Lesson(window, before, after), monitor)
+            generation = self._generation(window.number, after, memory)
+        except torch.linalg.LinAlgError as error:
+            raise TrainingFailed(
+                f"window {window.number}: learner {self.name!r} met a matrix it cannot solve: {error}"
+            ) from error
         monitor.check()
         self._statistics, self._memory = after, memory
         return generation

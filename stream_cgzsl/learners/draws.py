@@ -7,7 +7,7 @@ import torch
 from stream_cgzsl.learners.standard import Standard
 from stream_cgzsl.learners.triangular import times_lower_transposed
 
-JITTER = 1e-9
+JITTER = 1e-8
 """Added to the covariance, whose mean variance is 1, so that one of few rows has a Cholesky factor too."""
 
 BATCHES = 12

@@ -23,6 +23,9 @@ OFFSET = 0.1
 FEWEST = 4
 """With fewer classes nothing is learned: the offset would drift."""
 
+MOST = 2048
+"""Classes that take part in an episode; of more, each episode takes as many at random, so that a step stays bounded."""
+
 
 @dataclass(frozen=True)
 class Recipe:
@@ -81,7 +84,7 @@ class Episodes:
         labels: torch.Tensor,
         turn: int,
     ) -> torch.Tensor:
-        """Cross-entropy of a batch of draws among all classes, the first `kept` of `order` known, the others hidden.
+        """Cross-entropy of a batch of draws among the classes of `order`, the first `kept` known, the others hidden.
 
         `labels` are positions in `order`; `sharpness` is a logarithm.
         """
@@ -100,7 +103,7 @@ class Episodes:
         lengths = torch.cat([self.lengths[keep], energy.clamp_min(TINY**2).sqrt()])
         biases = -recipe.lean * self.signal * lengths ** (2 - recipe.exponent)
         biases = torch.cat([biases[:kept] - offset, biases[kept:]])
-        scores = torch.cat([told, hidden], dim=1) * lengths**-recipe.exponent + biases  # [batch, C]
+        scores = torch.cat([told, hidden], dim=1) * lengths**-recipe.exponent + biases  # [batch, order]
         return F.cross_entropy(sharpness.exp() * scores, labels)
 
 
@@ -122,12 +125,13 @@ def train(
     parameters = [weights, sharpness, offset] if recipe.weigh else [sharpness, offset]
     optimiser = Adam(parameters)
     episodes = Episodes(standard, recipe, source)
-    kept = classes - min(max(2, round(classes / 4)), classes - 2)
+    present = min(classes, MOST)
+    kept = present - min(max(2, round(present / 4)), present - 2)
     for step in range(STEPS):
         monitor.check()
-        order = torch.randperm(classes, generator=generator).to(device)
+        order = torch.randperm(classes, generator=generator)[:present].to(device)
         half = BATCH // 2
-        hidden_labels = torch.randint(kept, classes, (half,), generator=generator)
+        hidden_labels = torch.randint(kept, present, (half,), generator=generator)
         labels = torch.cat([hidden_labels, torch.randint(kept, (BATCH - half,), generator=generator)]).to(device)
         loss = episodes.loss(weights, sharpness, offset, order, kept, labels, step)
         optimiser.step(torch.autograd.grad(loss, parameters), RATE * min(1.0, 2 * (1 - step / STEPS)))

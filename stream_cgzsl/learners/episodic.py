@@ -86,7 +86,7 @@ class Episodic(StandardisingLearner):
     def _publish(self, number: int, statistics: Statistics, shared: Shared, memory: Snapshot) -> Generation:
         standard = self._standard(statistics, shared.shared)
         recipe = self.options.recipe
-        weights = torch.from_numpy(memory.arrays["weights"]).to(self.device, torch.float64)
+        weights = torch.tensor(memory.arrays["weights"], dtype=torch.float64, device=self.device)
         projections = project(standard, weights, recipe.prior, recipe.rbf)
         offset = float(memory.meta["offset"])
         return publish(

@@ -195,7 +195,7 @@ def test_offsets_of_partitions_that_moved_away_are_not_committed(bus: KafkaBus, 
 def test_a_session_the_cluster_does_not_take_is_refused(kafka_url: str, topic: str) -> None:
     separator = "&" if "?" in kafka_url else "?"
     with (
-        connect(f"{kafka_url}{separator}session_timeout_ms=1000") as bus,
+        connect(f"{kafka_url}{separator}session_timeout_ms=9999999") as bus,
         bus.subscribe(topic, topic) as member,
         pytest.raises(Refused, match="InvalidSessionTimeout"),
     ):

@@ -7,20 +7,21 @@ import signal
 import time
 import uuid
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, redirect_stderr, redirect_stdout
 from dataclasses import dataclass, field
+from io import StringIO
 from multiprocessing.process import BaseProcess
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from helpers import CLASSES, Producer, examples
-from launcher import Point, launch
+from helpers import CLASSES, Producer, description, examples
+from launcher import Hook, Point, launch
 
 from stream_cgzsl.bus import Bus, connect
 from stream_cgzsl.bus.topics import Topics
+from stream_cgzsl.cli import main
 from stream_cgzsl.environment import prepare
-from stream_cgzsl.errors import CgzslError
 from stream_cgzsl.schemas import Feature, LedgerRecord, Message
 from stream_cgzsl.windows import ledger
 from stream_cgzsl.windows.check import Findings, check
@@ -30,6 +31,8 @@ SESSION_SECONDS = 6.0 if os.environ.get("CGZSL_TEST_KAFKA") else 2.0  # a broker
 PATIENCE_SECONDS = 60.0
 A, B, C, D, E = CLASSES[:5]
 LEARNER = {"attributes": 8, "features": 16, "learner": "episodic", "quiet-seconds": 600}
+
+TASKS = (1, 2, 3)
 
 Told = tuple[int, str, str, str | None, str | None]
 """Number, kind, reason, inputs and generation of a window."""
@@ -49,39 +52,47 @@ class Stream:
     def producer(self) -> Producer:
         return Producer(self.bus, self.topics)
 
-    # ---- the learner
+    # ---- the learner, and other commands
 
-    def arguments(self, command: str = "learn", **settings: Any) -> list[str]:
-        """A command line for this stream; `learn` gets the settings of a test's learner."""
-        if command == "learn":
-            settings = LEARNER | {name.replace("_", "-"): value for name, value in settings.items()}
-        flags = [f"--{name}" if value is True else f"--{name}={value}" for name, value in settings.items()]
-        return [command, f"--bus={self.url}", f"--prefix={self.topics.prefix}", *flags]
+    def arguments(self, **settings: Any) -> list[str]:
+        """The command line of this stream's learner."""
+        flags = LEARNER | {name.replace("_", "-"): value for name, value in settings.items()}
+        given = [f"--{name}" if value is True else f"--{name}={value}" for name, value in flags.items()]
+        return ["learn", f"--bus={self.url}", f"--prefix={self.topics.prefix}", *given]
 
     @contextmanager
-    def learner(
-        self, point: Point | None = None, patience: float | None = None, **settings: Any
-    ) -> Iterator[LearnerProcess]:
+    def learner(self, *hooks: Hook, **settings: Any) -> Iterator[Child]:
         """A learner process; it is killed at the end unless it is gone by then."""
         self.starts += 1
         log = self.directory / f"learner-{self.starts}.log"
-        child = LearnerProcess(launch(self.arguments(**settings), log, point, patience), log)
+        child = Child(launch(self.arguments(**settings), log, hooks), log)
         try:
             yield child
         finally:
             child.kill()
 
-    def learn_until(self, number: int, **settings: Any) -> str:
+    def learn_until(self, number: int, *hooks: Hook, **settings: Any) -> str:
         """A learner until window `number` is committed, then ended in order. Returns its log."""
-        with self.learner(**settings) as learner:
+        with self.learner(*hooks, **settings) as learner:
             learner.wait_for_log("waiting for events")
             self.wait_for(number, learner)
             return learner.end()
 
+    def learn_to_its_end(self, code: int, *hooks: Hook, **settings: Any) -> str:
+        """A learner that ends by itself, with this exit code. Returns its log."""
+        with self.learner(*hooks, **settings) as learner:
+            return learner.wait(code)
+
+    def run(self, command: str, *arguments: str, url: str | None = None) -> tuple[int, str]:
+        """Another command of the command line on this stream, in this process: its exit code and what it printed."""
+        output = StringIO()
+        with redirect_stdout(output), redirect_stderr(output):
+            code = main([command, *arguments, f"--prefix={self.topics.prefix}", f"--bus={url or self.url}"])
+        return code, output.getvalue()
+
     def crash(self, place: str, window: int, **settings: Any) -> None:
         """A learner that is killed at a point."""
-        with self.learner(Point(place, window), **settings) as learner:
-            learner.wait(-signal.SIGKILL)
+        self.learn_to_its_end(-signal.SIGKILL, Point(place, window), **settings)
 
     # ---- what came of it
 
@@ -91,7 +102,7 @@ class Stream:
     def told(self) -> list[Told]:
         return [(r.number, r.kind, r.reason, r.inputs, r.generation) for r in self.ledger()[1:]]
 
-    def wait_for(self, number: int, *learners: LearnerProcess) -> LedgerRecord:
+    def wait_for(self, number: int, *learners: Child) -> LedgerRecord:
         """The record of a window, as soon as it is committed."""
         deadline = time.monotonic() + PATIENCE_SECONDS
         while time.monotonic() < deadline:
@@ -118,41 +129,39 @@ class Stream:
 
     # ---- the story
 
-    def tell(self, after_each: Callable[[], None] = lambda: None) -> None:
-        """Three tasks, each with its boundary: descriptions, examples, repeats and a bad record."""
-        for number in (1, 2, 3):
-            for events in story(number):
-                self.producer.events(*events)
+    def tell(self, *tasks: int) -> None:
+        """The tasks of the story, each with its boundary: descriptions, examples, repeats and a bad record."""
+        for number in tasks or TASKS:
+            for role, events in story(number).items():
+                self.producer.events(role, *events)
             if number == 2:
                 self.producer.send("features", Message(A.encode(), b"123"))
             self.producer.boundary(f"task {number}")
-            after_each()
 
 
-def story(number: int) -> list[tuple[Any, ...]]:
-    """What is sent in a task: a role and its events."""
-    from helpers import description
-
+def story(number: int) -> dict[str, list[Any]]:
+    """What is sent in a task, by role."""
     if number == 1:
-        return [("attributes", *map(description, (A, B, C))), ("features", *examples((A, B), 12))]
+        return {"attributes": [*map(description, (A, B, C))], "features": examples((A, B), 12)}
     if number == 2:
         repeats = examples((A,), 12)[:5]
-        return [("attributes", description(D)), ("features", *examples((C,), 12), *repeats)]
+        return {"attributes": [description(D)], "features": [*examples((C,), 12), *repeats]}
     nameless = [Feature(class_id=A, vector=np.full(16, 0.5 + n, np.float32)) for n in range(3)]
-    return [("features", *examples((D,), 12), *examples((A, B), 12, purpose=7), *nameless)]
+    return {"features": [*examples((D,), 12), *examples((A, B), 12, purpose=number), *nameless]}
 
 
 @dataclass
-class LearnerProcess:
+class Child:
     process: BaseProcess
     path: Path
 
     def log(self) -> str:
         return self.path.read_text() if self.path.exists() else ""
 
-    def alive(self) -> None:
-        if not self.process.is_alive():
-            raise AssertionError(f"the learner ended with exit code {self.process.exitcode}: {self.log()}")
+    def alive(self) -> bool:
+        """Whether it can be waited for no longer: never, because it is an error when the process has ended."""
+        assert self.process.is_alive(), f"exit code {self.process.exitcode}: {self.log()}"
+        return False
 
     def wait(self, code: int, seconds: float = PATIENCE_SECONDS) -> str:
         """Until the process ends by itself, with this exit code. Returns its log."""
@@ -160,11 +169,14 @@ class LearnerProcess:
         assert self.process.exitcode == code, f"exit code {self.process.exitcode}: {self.log()}"
         return self.log()
 
-    def wait_for_log(self, text: str, seconds: float = PATIENCE_SECONDS) -> None:
-        deadline = time.monotonic() + seconds
-        while text not in self.log():
-            self.alive()
-            assert time.monotonic() < deadline, f"{text!r} never came: {self.log()}"
+    def wait_for_log(self, text: str) -> None:
+        """Until the process has said so; it must not end before."""
+        self.wait_until(lambda log: text in log or self.alive())
+
+    def wait_until(self, said: Callable[[str], bool]) -> None:
+        deadline = time.monotonic() + PATIENCE_SECONDS
+        while not said(self.log()):
+            assert time.monotonic() < deadline, self.log()
             time.sleep(0.02)
 
     def wait_until_stopped(self) -> None:
@@ -198,12 +210,3 @@ def new_stream(url: str, directory: Path, partitions: int = 2) -> Iterator[Strea
     with connect(url) as bus:
         bus.create(topics.specs(partitions))
         yield Stream(url, directory, bus, topics)
-
-
-def outcome(run: Callable[[], object]) -> CgzslError | None:
-    """The error of ours that something ends with, if any."""
-    try:
-        run()
-    except CgzslError as error:
-        return error
-    return None

@@ -1,17 +1,18 @@
-"""Starts worker processes that die, stop or wait at a chosen point. The product knows nothing of this.
+"""Starts worker processes to which something happens at a chosen point. The product knows nothing of this.
 
 A point is a place before, in or after a numbered step, in a given window. The functions the learner calls there are
-wrapped in the child process before it runs; what happens at the point is a signal to itself, or a wait for a file.
+wrapped in the child process before it runs; what happens is a signal to itself, a wait for a file, or an error.
 """
 
 from __future__ import annotations
 
 import multiprocessing
 import os
+import random
 import signal
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from multiprocessing.process import BaseProcess
 from pathlib import Path
@@ -20,17 +21,18 @@ from typing import Any
 PLACES = (
     "before plan",
     "after plan",
-    "before read",
     "in read",
     "after read",
-    "before train",
     "in train",
     "after train",
-    "before commit",
     "in commit",
     "at the end of commit",
     "after commit",
 )
+"""Before and after each step: what is after one is before the next."""
+
+Hook = Callable[[], None]
+"""Runs in the child before its command does. Must be of a kind that can be sent to a process."""
 
 _MODULES = (
     "torch._inductor.config",  # torch wants it when it is told to be deterministic
@@ -44,117 +46,157 @@ _context = multiprocessing.get_context("forkserver")
 _context.set_forkserver_preload(list(_MODULES))  # a child then starts in an instant instead of importing torch
 
 
+def launch(arguments: Sequence[str], log: Path, hooks: Sequence[Hook] = ()) -> BaseProcess:
+    """A process that runs the command line with `arguments`, its output in `log`."""
+    process = _context.Process(target=_run, args=(list(arguments), str(log), list(hooks)), daemon=True)
+    process.start()
+    return process
+
+
+def _run(arguments: list[str], log: str, hooks: list[Hook]) -> None:
+    output = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
+    for stream in (1, 2):
+        os.dup2(output, stream)
+    sys.stdout = os.fdopen(1, "w", buffering=1)
+    sys.stderr = os.fdopen(2, "w", buffering=1)
+    for hook in hooks:
+        hook()
+    from stream_cgzsl.cli import main
+
+    sys.exit(main(arguments))
+
+
+class Environment:
+    """Variables for the child."""
+
+    def __init__(self, **variables: str) -> None:
+        self._variables = variables
+
+    def __call__(self) -> None:
+        os.environ.update(self._variables)
+
+
+@dataclass(frozen=True)
+class Hurry:
+    """The Kafka client gives up sooner than it would, so that a test need not wait for it."""
+
+    seconds: float
+
+    def __call__(self) -> None:
+        from stream_cgzsl.bus import kafka, kafka_errors, kafka_reading, kafka_settings, kafka_writing
+
+        for module in (kafka, kafka_errors, kafka_reading, kafka_settings, kafka_writing):
+            for name, value in (("PATIENCE_SECONDS", self.seconds), ("_TIMEOUT_MS", int(self.seconds * 1000))):
+                if hasattr(module, name):
+                    setattr(module, name, value)
+
+
+@dataclass(frozen=True)
+class RandomPolls:
+    """Readers return one to seven records at a time, whatever they are asked for."""
+
+    seed: int
+
+    def __call__(self) -> None:
+        from stream_cgzsl.bus.kafka_reading import KafkaReader
+        from stream_cgzsl.bus.sqlite_reading import SqliteReader
+
+        dice = random.Random(self.seed)
+        for reader in (KafkaReader, SqliteReader):
+            reader.poll = _fewer(reader.poll, dice)
+
+
+def _fewer(poll: Callable[..., Any], dice: random.Random) -> Callable[..., Any]:
+    return lambda self, timeout, max_records=7: poll(self, timeout, min(max_records, dice.randint(1, 7)))
+
+
 @dataclass(frozen=True)
 class Point:
-    """Where something happens to a learner, and what: it is killed, stopped, or waits until `gate` is gone."""
+    """Where something happens to a learner, and what: `kill`, `stop`, `wait` until the file `gate` is gone, `memory`.
+
+    The last raises an error, `times` times.
+    """
 
     place: str
     window: int
     action: str = "kill"
     gate: Path | None = None
+    times: int = 1
 
     def happen(self) -> None:
         if self.action == "kill":
             os.kill(os.getpid(), signal.SIGKILL)
         elif self.action == "stop":
             os.kill(os.getpid(), signal.SIGSTOP)
+        elif self.action == "memory":
+            raise MemoryError("there is no room")
         else:
             assert self.gate is not None
             self.gate.with_suffix(".reached").touch()
             while self.gate.exists():
                 time.sleep(0.02)
 
+    def __call__(self) -> None:
+        """Wraps what the learner calls in each step."""
+        from stream_cgzsl.bus.kafka_writing import KafkaPublisher
+        from stream_cgzsl.bus.sqlite_writing import SqlitePublisher
+        from stream_cgzsl.lineage import Lineage
+        from stream_cgzsl.windows.gather import Gatherer
+        from stream_cgzsl.windows.planner import Planner
+        from stream_cgzsl.workers import learner
+        from stream_cgzsl.workers.telling import Watch
 
-def launch(
-    arguments: list[str], log: Path, point: Point | None = None, patience: float | None = None
-) -> BaseProcess:
-    """A process that runs the command line with `arguments`, its output in `log`; `patience` is Kafka's, in seconds."""
-    process = _context.Process(target=_run, args=(arguments, str(log), point, patience), daemon=True)
-    process.start()
-    return process
-
-
-def _run(arguments: list[str], log: str, point: Point | None, patience: float | None) -> None:
-    output = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
-    for stream in (1, 2):
-        os.dup2(output, stream)
-    sys.stdout = os.fdopen(1, "w", buffering=1)
-    sys.stderr = os.fdopen(2, "w", buffering=1)
-    if patience is not None:
-        _hurry(patience)
-    if point is not None:
-        _place(point)
-    from stream_cgzsl.cli import main
-
-    sys.exit(main(arguments))
+        step = _Step(self)
+        step.wrap(Planner, "look", "plan", lambda _, last: int(last.number) + 1)
+        step.wrap(Gatherer, "gather", "read", lambda _, number, *__: int(number))
+        step.wrap(Lineage, "apply", "train", lambda _, __, gathered, *___: int(gathered.window.number))
+        step.wrap(learner, "publish", "commit", lambda _, __, commit: int(commit.record.number))
+        step.wrap_within(learner.LearnerWorker, "_alive", "in read", calls=2)
+        step.wrap_within(Watch, "cancelled", "in train", calls=3)
+        for publisher in (SqlitePublisher, KafkaPublisher):
+            step.wrap_within(publisher, "flush", "in commit")
+            step.wrap_within(publisher, "commit", "at the end of commit")
 
 
-def _hurry(seconds: float) -> None:
-    """The Kafka client gives up sooner than it would, so that a test need not wait for it."""
-    from stream_cgzsl.bus import kafka, kafka_errors, kafka_reading, kafka_settings, kafka_writing
+class _Step:
+    """Which step the learner is in, as far as the point's window goes."""
 
-    for module in (kafka, kafka_errors, kafka_reading, kafka_settings, kafka_writing):
-        module.PATIENCE_SECONDS = seconds
-        if hasattr(module, "_TIMEOUT_MS"):
-            module._TIMEOUT_MS = int(seconds * 1000)
+    def __init__(self, point: Point) -> None:
+        self._point = point
+        self._now = ""
 
-
-# ---- wrapping
-
-
-def _place(point: Point) -> None:
-    """Wraps what the learner calls at the point."""
-    from stream_cgzsl.bus.kafka_writing import KafkaPublisher
-    from stream_cgzsl.bus.sqlite_writing import SqlitePublisher
-    from stream_cgzsl.lineage import Lineage
-    from stream_cgzsl.windows.gather import Gatherer
-    from stream_cgzsl.windows.planner import Planner
-    from stream_cgzsl.workers import learner
-    from stream_cgzsl.workers.telling import Watch
-
-    inside = {"read": False, "train": False, "commit": False}
-
-    def step(owner: Any, name: str, what: str, number: Callable[..., int]) -> None:
-        """Before and after one call of a step, and whether we are in it."""
-        original = getattr(owner, name)
+    def wrap(self, owner: Any, name: str, what: str, number: Callable[..., int]) -> None:
+        """Before and after a step, and in it."""
+        original, point = getattr(owner, name), self._point
 
         def wrapped(*given: Any, **named: Any) -> Any:
-            here = number(*given, **named) == point.window
-            if here and point.place == f"before {what}":
+            if number(*given, **named) != point.window:
+                return original(*given, **named)
+            if point.place == f"before {what}":
                 point.happen()
-            inside[what] = here
-            result = original(*given, **named)
-            inside[what] = False
-            if here and point.place == f"after {what}" and result is not None:
+            self._now = what
+            try:
+                result = original(*given, **named)
+            finally:
+                self._now = ""
+            if point.place == f"after {what}" and result is not None:
                 point.happen()
             return result
 
         setattr(owner, name, wrapped)
 
-    def within(owner: Any, name: str, what: str, place: str, calls: int = 1, after: bool = True) -> None:
-        """At the `calls`-th call of something while a step is under way."""
-        original, left = getattr(owner, name), [calls]
+    def wrap_within(self, owner: Any, name: str, place: str, calls: int = 1) -> None:
+        """Just before every `calls`-th call of something while the step is under way, until it happened often enough."""
+        original, point = getattr(owner, name), self._point
+        count = happened = 0
 
         def wrapped(*given: Any, **named: Any) -> Any:
-            counts = inside[what] and point.place == place
-            if counts:
-                left[0] -= 1
-            if counts and left[0] == 0 and not after:
-                point.happen()
-            result = original(*given, **named)
-            if counts and left[0] == 0 and after:
-                point.happen()
-            return result
+            nonlocal count, happened
+            if self._now == place.split()[-1] and point.place == place and happened < point.times:
+                count += 1
+                if count % calls == 0:
+                    happened += 1
+                    point.happen()
+            return original(*given, **named)
 
         setattr(owner, name, wrapped)
-
-    inside["plan"] = False
-    step(Planner, "look", "plan", lambda _, last: int(last.number) + 1)
-    step(Gatherer, "gather", "read", lambda _, number, *__: int(number))
-    step(Lineage, "apply", "train", lambda _, __, gathered, *___: int(gathered.window.number))
-    step(learner, "publish", "commit", lambda _, __, commit: int(commit.record.number))
-    within(learner.LearnerWorker, "_alive", "read", "in read", calls=2)
-    within(Watch, "cancelled", "train", "in train", calls=3)
-    for publisher in (SqlitePublisher, KafkaPublisher):
-        within(publisher, "flush", "commit", "in commit")
-        within(publisher, "commit", "commit", "at the end of commit", after=False)

@@ -2,9 +2,19 @@
 
 from __future__ import annotations
 
+import signal
+import time
+from datetime import UTC, datetime
+from typing import Any
+
 import pytest
-from guarded import Stream, Told
-from launcher import PLACES
+from guarded import A, B, Stream, Told
+from helpers import WORLD
+from launcher import PLACES, Point
+
+from stream_cgzsl.schemas import Feature
+
+BEGIN = int(time.time()) // 10 * 10 - 600  # recent: a broker lets records expire by the time they have
 
 
 @pytest.mark.parametrize("place", PLACES)
@@ -14,3 +24,30 @@ def test_windows_that_markers_close_come_out_the_same(stream: Stream, undisturbe
     stream.learn_until(3)
     assert stream.told() == undisturbed
     assert stream.check().problems == []
+
+
+@pytest.mark.parametrize(
+    "policy",
+    [{"count": 24}, {"event_time": 10, "event_idle": 1}, {"max_age": 0.3}],
+    ids=["count", "event-time", "max-age"],
+)
+def test_windows_of_other_policies_hold_every_record_once(stream: Stream, policy: dict[str, Any]) -> None:
+    stream.producer.describe(A, B)
+    for window, place in enumerate(("after plan", "in train", "at the end of commit"), 1):
+        with stream.learner(Point(place, window), **policy) as learner:
+            if window > 1:
+                stream.wait_for(window - 1, learner)
+            stream.producer.events("features", *batch(window))
+            learner.wait(-signal.SIGKILL)
+    stream.learn_until(3, **policy)
+    stream.assert_sound(windows=3)
+    assert stream.check().accepted == 2 + 3 * 24
+
+
+def batch(number: int) -> list[Feature]:
+    """24 features of some ten seconds, a little later for each number."""
+    return [
+        Feature(class_id=c, vector=row, time=datetime.fromtimestamp(BEGIN + 10 * number + n / 2, UTC))
+        for c in (A, B)
+        for n, row in enumerate(WORLD.draw(c, 12, number))
+    ]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from worlds import SPACE, World, stream
@@ -11,6 +13,9 @@ from stream_cgzsl.learners import DEFAULT, LEARNERS, create
 from stream_cgzsl.learners.interface import Learner, Monitor, Progress, Space
 from stream_cgzsl.learners.snapshots import from_bytes, to_bytes
 from stream_cgzsl.windows.window import Window
+
+QUICK = {name: {"hidden": 16, "max_iterations": 12} for name in ("paper", "authors-code", "adversarial")}
+"""Small networks, trained for a short while: the contract is the same."""
 
 every_learner = pytest.mark.parametrize("name", LEARNERS)
 
@@ -34,17 +39,21 @@ class Watch(Monitor):
         self.steps.append(progress)
 
 
+def made(name: str, space: Space = SPACE) -> Learner:
+    return create(name, space, QUICK.get(name))
+
+
 def state(learner: Learner) -> bytes:
     return to_bytes(learner.snapshot())
 
 
 def digests(name: str, windows: list[Window], restored_before: int | None = None) -> list[str]:
-    learner = create(name, SPACE)
+    learner = made(name)
     found = []
     for index, window in enumerate(windows):
         if index == restored_before:
             stored = state(learner)
-            learner = create(name, SPACE)
+            learner = made(name)
             learner.restore(from_bytes(stored))
         found.append(learner.fit(window).digest)
     return found
@@ -64,16 +73,16 @@ def test_a_snapshot_between_two_windows_changes_nothing(name: str, restored_befo
 
 @every_learner
 def test_restoring_gives_the_same_snapshot(name: str) -> None:
-    learner = create(name, SPACE)
+    learner = made(name)
     learner.fit(stream(World())[0])
-    twin = create(name, SPACE)
+    twin = made(name)
     twin.restore(from_bytes(state(learner)))
     assert state(twin) == state(learner)
 
 
 @every_learner
 def test_generations_know_all_living_classes(name: str) -> None:
-    learner = create(name, SPACE)
+    learner = made(name)
     world = World()
     for window in stream(world):
         generation = learner.fit(window)
@@ -86,7 +95,7 @@ def test_generations_know_all_living_classes(name: str) -> None:
 @every_learner
 def test_described_classes_are_projected_without_training(name: str) -> None:
     world = World()
-    learner = create(name, SPACE)
+    learner = made(name)
     before = learner.fit(world.window(1, world.ids(0, 8), world.ids(0, 6)))
     after = learner.describe(world.window(2, world.ids(8, 10)))
     new = after.class_ids.index("c0008")
@@ -97,7 +106,7 @@ def test_described_classes_are_projected_without_training(name: str) -> None:
 
 @every_learner
 def test_describing_with_features_is_refused(name: str) -> None:
-    learner = create(name, SPACE)
+    learner = made(name)
     with pytest.raises(UsageError, match="must be fitted"):
         learner.describe(stream(World())[0])
 
@@ -106,7 +115,7 @@ def test_describing_with_features_is_refused(name: str) -> None:
 @pytest.mark.parametrize("asked", [0, 1, 5])
 def test_a_cancelled_window_leaves_no_trace(name: str, asked: int) -> None:
     first, second, _ = stream(World())
-    learner = create(name, SPACE)
+    learner = made(name)
     learner.fit(first)
     before = state(learner)
     with pytest.raises(Cancelled):
@@ -117,7 +126,7 @@ def test_a_cancelled_window_leaves_no_trace(name: str, asked: int) -> None:
 @every_learner
 def test_after_a_cancelled_window_it_can_be_trained_again(name: str) -> None:
     first, second, _ = stream(World())
-    learner = create(name, SPACE)
+    learner = made(name)
     learner.fit(first)
     with pytest.raises(Cancelled):
         learner.fit(second, StopAfter(4))
@@ -127,7 +136,7 @@ def test_after_a_cancelled_window_it_can_be_trained_again(name: str) -> None:
 @every_learner
 def test_a_window_with_numbers_that_are_not_finite_leaves_no_trace(name: str) -> None:
     first, second, _ = stream(World())
-    learner = create(name, SPACE)
+    learner = made(name)
     learner.fit(first)
     before = state(learner)
     second.features["c0007"].rows[3, 2] = np.nan
@@ -140,7 +149,7 @@ def test_a_window_with_numbers_that_are_not_finite_leaves_no_trace(name: str) ->
 def test_watching_changes_nothing(name: str) -> None:
     window = stream(World())[0]
     watch = Watch()
-    assert create(name, SPACE).fit(window, watch).digest == create(name, SPACE).fit(window).digest
+    assert made(name).fit(window, watch).digest == made(name).fit(window).digest
     assert all(progress.step <= progress.steps for progress in watch.steps)
 
 
@@ -148,7 +157,7 @@ def test_watching_changes_nothing(name: str) -> None:
 def test_memory_does_not_grow_with_rows(name: str) -> None:
     def stored(rows: int) -> int:
         world = World()
-        learner = create(name, SPACE)
+        learner = made(name)
         learner.fit(world.window(1, world.ids(0, 8), world.ids(0, 6), rows))
         return sum(array.nbytes for array in learner.snapshot().arrays.values())
 
@@ -158,7 +167,7 @@ def test_memory_does_not_grow_with_rows(name: str) -> None:
 @pytest.mark.parametrize("name", [name for name in LEARNERS if name != "joint"])
 def test_memory_holds_no_example(name: str) -> None:
     window = stream(World())[0]
-    learner = create(name, SPACE)
+    learner = made(name)
     learner.fit(window)
     raw = np.concatenate([examples.rows for examples in window.features.values()])
     root = np.sqrt(raw)
@@ -172,8 +181,8 @@ def test_memory_holds_no_example(name: str) -> None:
 
 @every_learner
 def test_snapshots_of_others_are_refused(name: str) -> None:
-    learner = create(name, Space(SPACE.attributes, SPACE.features, SPACE.signed, seed=99))
-    stranger = create(name, SPACE)
+    learner = made(name, replace(SPACE, seed=99))
+    stranger = made(name)
     stranger.fit(stream(World())[0])
     with pytest.raises(ValueError, match="the snapshot is of learner"):
         learner.restore(stranger.snapshot())

@@ -231,11 +231,10 @@ def test_without_calibration_there_is_no_offset(name: str) -> None:
 
 @each
 def test_training_that_does_not_stay_finite_fails_by_name_and_leaves_no_trace(name: str) -> None:
-    first, second, _ = stream(World())
     learner = create(name, SPACE, {**SMALL, "learning_rate": 1e38})
     before = to_bytes(learner.snapshot())
     with pytest.raises(TrainingFailed, match=r"window 1.*not finite"):
-        learner.fit(first)
+        learner.fit(usual(World()))
     assert to_bytes(learner.snapshot()) == before
 
 

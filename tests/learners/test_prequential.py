@@ -74,7 +74,7 @@ def test_held_rows_are_evidence_of_seen_classes() -> None:
 def curves(seen: float, unseen: float, seen_best: float, unseen_best: float) -> Evidence:
     """Seen classes are right up to an offset, unseen ones from one on."""
     return Evidence(
-        100 * seen_best * (OFFSETS < seen), 100 * unseen_best * (OFFSETS > unseen), seen_classes=100, unseen_classes=100
+        100 * seen_best * (seen > OFFSETS), 100 * unseen_best * (unseen < OFFSETS), seen_classes=100, unseen_classes=100
     )
 
 

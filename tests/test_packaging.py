@@ -1,0 +1,56 @@
+"""What is installed: one top-level package, whole, with the two folders of the root inside it."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from shutil import copytree, ignore_patterns
+from zipfile import ZipFile
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ZipFile]:
+    """Built from a copy: building leaves traces."""
+    directory = tmp_path_factory.mktemp("wheel")
+    hidden = ignore_patterns(".*", "build", "*.egg-info", "__pycache__", "tests", "benchmarks")
+    copytree(ROOT, directory / "source", symlinks=True, ignore=hidden)
+    command = [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "--no-build-isolation", "--no-index"]
+    subprocess.run([*command, "-w", directory, directory / "source"], check=True, capture_output=True)
+    (built,) = directory.glob("*.whl")
+    with ZipFile(built) as opened:
+        yield opened
+
+
+def test_every_module_is_in_the_wheel(wheel: ZipFile) -> None:
+    there = {name for name in wheel.namelist() if name.endswith(".py")}
+    folders = {"stream_cgzsl": ROOT / "stream_cgzsl", "stream_cgzsl/schemas": ROOT / "schemas"}
+    folders["stream_cgzsl/workers"] = ROOT / "workers"
+    expected = {
+        f"{package}/{path.relative_to(folder).as_posix()}"
+        for package, folder in folders.items()
+        for path in folder.rglob("*.py")
+    }
+    assert there == expected
+
+
+def test_nothing_else_is_installed_at_the_top(wheel: ZipFile) -> None:
+    tops = {name.split("/")[0] for name in wheel.namelist()}
+    assert {top for top in tops if not top.endswith(".dist-info")} == {"stream_cgzsl"}
+
+
+def test_the_contract_and_the_types_travel_along(wheel: ZipFile) -> None:
+    names = set(wheel.namelist())
+    schemas = {f"stream_cgzsl/schemas/json/{path.name}" for path in (ROOT / "schemas" / "json").glob("*.json")}
+    assert schemas
+    assert schemas | {"stream_cgzsl/py.typed", "stream_cgzsl/schemas/asyncapi.json"} <= names
+
+
+def test_the_command_is_installed(wheel: ZipFile) -> None:
+    (entry,) = (name for name in wheel.namelist() if name.endswith("entry_points.txt"))
+    assert "stream-cgzsl = stream_cgzsl.cli:main" in wheel.read(entry).decode()
