@@ -91,7 +91,7 @@ def test_pairs_are_read_as_toml_where_they_can_be() -> None:
 
 @pytest.mark.parametrize("item", ["a", "=1", " =1", ""])
 def test_what_is_no_pair_is_refused(item: str) -> None:
-    with pytest.raises(UsageError, match="--options: .* is not of the form name=value"):
+    with pytest.raises(UsageError, match=r"--options: .* is not of the form name=value"):
         pairs([item], "--options")
 
 
@@ -133,7 +133,7 @@ def test_the_genesis_comes_from_the_settings() -> None:
 
 @pytest.mark.parametrize("given", [{}, {"attributes": 3}, {"features": 3}])
 def test_a_new_stream_needs_both_lengths(given: dict[str, int]) -> None:
-    with pytest.raises(UsageError, match="'cgzsl' is new, .* start the learner once with --attributes N --features M"):
+    with pytest.raises(UsageError, match=r"'cgzsl' is new, .* start the learner once with --attributes N --features M"):
         Settings(**given).genesis()
 
 

@@ -107,17 +107,18 @@ def translated(error: BaseException, settings: KafkaSettings, topic: str | None 
         return _unreachable(settings, error)
     if isinstance(error, kafka.AuthorizationError):
         return Refused(
-            f"{where}: the cluster does not allow this ({type(error).__name__}: {error}); "
+            f"{where}: the cluster does not allow this ({error}); "
             "ask its operator to allow this user the topics, group and transactional id it needs"
         )
     if isinstance(error, kafka.KafkaConfigurationError):
         return UsageError(f"{where}: {error}")
     if isinstance(error, _AWAY):
+        reason = _last_failure.error if isinstance(error, kafka.NodeNotReadyError) else None
         return BusUnavailable(
-            f"{where}: no answer within {settings.patience:.0f} s ({type(error).__name__}: {error}); "
+            f"{where}: no answer within {settings.patience:.0f} s ({reason or error}); "
             "the broker is down, restarting or overloaded. Try again when it answers"
         )
-    return Refused(f"{where}: the broker said no ({type(error).__name__}: {error})")
+    return Refused(f"{where}: the broker said no ({error})")
 
 
 def missing(topic: str, settings: KafkaSettings) -> TopicMissing:

@@ -25,6 +25,7 @@ from stream_cgzsl.schemas.message import Message
 _UNDERWAY_BYTES = 16 * 1024 * 1024
 _OVERHEAD_BYTES = 100
 _GRACE_SECONDS = 5.0
+_LOOK_UP_SECONDS = 1.0
 _CLOSE_SECONDS = 5.0
 _LOOK_SECONDS = 0.005
 _log = logging.getLogger(__name__)
@@ -113,7 +114,7 @@ class _Outbox:
         failure = translated(error, self._settings, topic)
         if isinstance(failure, BusUnavailable):
             try:
-                self._look_up(topic, _GRACE_SECONDS)
+                self._look_up(topic, _LOOK_UP_SECONDS)
             except TopicMissing as gone:
                 self._counts.pop(topic, None)
                 failure = gone

@@ -82,7 +82,10 @@ class SqliteReader(Reader):
     def position(self, partition: TopicPartition) -> int:
         """Gaps at the end of a copied log count as passed once nothing follows them."""
         base, position = self._ids[partition] << OFFSET_BITS, self._next[partition]
-        end = self._db.execute("SELECT next FROM partitions WHERE id = ?", (self._ids[partition],)).fetchone()[0]
+        query = "SELECT first, next FROM partitions WHERE id = ?"
+        first, end = self._db.execute(query, (self._ids[partition],)).fetchone()
+        if position < first:
+            return position  # what stood there has expired, and `poll` says so
         after = self._db.execute(
             "SELECT 1 FROM records WHERE place >= ? AND place < ? LIMIT 1", (base + position, base + end)
         ).fetchone()

@@ -65,16 +65,19 @@ class Adversarial(NetworkLearner, StandardisingLearner):
         g, d = networks
         standard = self._standard(before, decide_shared(before).shared)
         inputs, back = Inputs.of(standard), published_directions(standard)
-        answers = head(projected(standard, d), standard.signal)
+        answers = head(projected(standard, d)[classes], standard.signal)
         vectors = (standard.whitening.gain * standard.whitening.out_of(answers.weights)).to(torch.float32)
-        biases = (answers.biases - self._offset(self._memory) * standard.seen).to(torch.float32)
+        biases = answers.biases.to(torch.float32)
         centre = standard.centre.to(torch.float32)
 
         def generate(labels: Tensor) -> Tensor:
             x = inputs[labels].through(g, noise(len(labels), inputs.attributes, rng))
             return losses.unit(x @ back + centre)
 
-        return replay(classes, rows, generate, lambda x: (losses.unit(x - centre) @ vectors.T + biases).argmax(1))
+        def classify(x: Tensor) -> Tensor:
+            return classes[(losses.unit(x - centre) @ vectors.T + biases).argmax(1)]
+
+        return replay(classes, rows, generate, classify)
 
     def _optimise(
         self, lesson: Lesson, withheld: Withheld, replayed: Replay, networks: Networks | None, monitor: Monitor

@@ -40,6 +40,7 @@ class AuthorsTraining(Training):
 
     def step(self, x: Tensor, y: Tensor, unseen: Tensor, z: Tensor) -> dict[str, Tensor]:
         k, c, n, seen = self.options.scale, self.classes, len(x), self.classes.places.seen
+        size = c.means.shape[1] ** 0.5  # the code's features have numbers of order 1, ours a length of 1
         fake = self.g.generate(z, c.attributes[torch.cat((y, unseen))])  # [n + u, F]
         x_seen, x_unseen = torch.split(losses.unit(fake), [n, len(unseen)])  # [n, F], [u, F]
 
@@ -48,7 +49,7 @@ class AuthorsTraining(Training):
         on_d = {
             "gan_d": made.log() - real.log(),
             "rcl": losses.rcl(x, y, s[:seen], k),
-            "nuclear": F.mse_loss(p[:seen], c.means),
+            "nuclear": F.mse_loss(size * p[:seen], size * c.means),
         }
         descend(self.optimise_d, on_d, self.weights)
 
@@ -58,7 +59,7 @@ class AuthorsTraining(Training):
         on_g = {
             "gan_g": -mean_likeness(x_seen, y, s, c.signed).log(),
             "pcl": losses.pcl(x_seen, y, s[:seen], k),
-            "mean": torch.linalg.vector_norm(fake_means - c.means[i], dim=1).mean(),
+            "mean": size * torch.linalg.vector_norm(fake_means - c.means[i], dim=1).mean(),
         }
         if len(unseen):
             on_g["snl"] = losses.pcl(x_unseen, unseen, s, k)  # the cross-entropy of L_snl, but with G's gradient

@@ -73,7 +73,7 @@ class StatisticsLearner(Learner):
         try:
             memory = self._train(Lesson(window, before, after), monitor)
             generation = self._generation(window.number, after, memory)
-        except torch.linalg.LinAlgError as error:
+        except torch.linalg.LinAlgError as error:  # type: ignore[attr-defined]
             raise TrainingFailed(
                 f"window {window.number}: learner {self.name!r} met a matrix it cannot solve: {error}"
             ) from error

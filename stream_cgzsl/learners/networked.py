@@ -81,7 +81,10 @@ class NetworkLearner(StatisticsLearner):
     def _generate(
         self, networks: Networks, before: Statistics, classes: Tensor, rows: int, rng: torch.Generator
     ) -> Replay:
-        """`rows` published features of each of `classes`, which are indices in order of id."""
+        """`rows` published features of each of `classes`, all seen ones by index in order of id: those that are told
+
+        apart correctly among them, as L_rcl and L_pcl, too, are over seen classes.
+        """
 
     @abstractmethod
     def _optimise(

@@ -40,24 +40,21 @@ class Paper(NetworkLearner):
 
     def _fresh(self, rng: torch.Generator) -> Networks:
         sizes = self.space.attributes, self.options.hidden, self.space.features
-        signed = self.space.signed
-        return (
-            Generator(*sizes, "linear" if signed else "sigmoid", rng),
-            Projector(*sizes, "linear" if signed else "relu", rng),
-        )
+        g, d = ("linear", "linear") if self.space.signed else ("sigmoid", "relu")
+        size = self.space.features**-0.5  # of a number in a feature of length 1; without it, D's units die
+        return Generator(*sizes, g, rng, 2 * size), Projector(*sizes, d, rng, size)
 
     def _generate(
         self, networks: Networks, before: Statistics, classes: Tensor, rows: int, rng: torch.Generator
     ) -> Replay:
         g, d = networks
         attributes = attributes_of(before, self.device)
-        s = losses.unit(d(attributes)).detach()  # [classes, features]
-        offset = self._offset(self._memory) * torch.from_numpy(before.seen).to(self.device, torch.float32)
+        s = losses.unit(d(attributes[classes])).detach()  # [seen, features]
 
         def generate(labels: Tensor) -> Tensor:
             return losses.unit(g.generate(noise(len(labels), attributes, rng), attributes[labels]))
 
-        return replay(classes, rows, generate, lambda x: (x @ s.T - offset).argmax(1))
+        return replay(classes, rows, generate, lambda x: classes[(x @ s.T).argmax(1)])
 
     def _optimise(
         self, lesson: Lesson, withheld: Withheld, replayed: Replay, networks: Networks | None, monitor: Monitor

@@ -68,15 +68,17 @@ def seen_evidence(evidence: Evidence, withheld: Withheld, score: Scorer) -> Evid
 
 
 def offset(evidence: Evidence) -> float:
-    """Where the harmonic mean of both curves is highest, each measured against its own best, one class as prior.
+    """Where the harmonic mean of both accuracies is highest, with one imaginary class on each side as prior.
 
-    The weights that were asked about unseen classes knew less than those that will answer: how high their curve is
-    says little, where it falls off says how the two groups compete. Without evidence of unseen classes: as expected.
+    An imaginary class is as accurate, at its best, as the real ones: the weights asked about unseen classes knew less
+    than those that will answer, and beside the few they get right a perfect class would decide alone. Without any
+    evidence of unseen classes the offset is the expected one.
     """
     if not evidence.unseen_classes:
         return EXPECTED
     doubt = 1 / (1 + np.exp((OFFSETS - EXPECTED) / DOUBT))
-    seen = evidence.seen_classes * evidence.seen / max(evidence.seen.max(), 1e-9) + doubt
-    unseen = evidence.unseen_classes * evidence.unseen / max(evidence.unseen.max(), 1e-9) + 1 - doubt
-    seen, unseen = seen / (evidence.seen_classes + 1), unseen / (evidence.unseen_classes + 1)
+    best_seen = max(evidence.seen.max() / max(evidence.seen_classes, 1e-9), 1e-9)
+    best_unseen = max(evidence.unseen.max() / evidence.unseen_classes, 1e-9)
+    seen = (evidence.seen + best_seen * doubt) / (evidence.seen_classes + 1)
+    unseen = (evidence.unseen + best_unseen * (1 - doubt)) / (evidence.unseen_classes + 1)
     return float(OFFSETS[np.argmax(seen * unseen / (seen + unseen))])

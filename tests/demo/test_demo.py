@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from io import StringIO
 from pathlib import Path
 from statistics import fmean
 from typing import Any
@@ -66,13 +67,13 @@ def test_everybody_was_answered_and_the_blunder_was_buried(demo: Any) -> None:
 
 
 def test_the_last_page_says_what_happened_and_what_to_type(demo: Any) -> None:
-    ending, console = demo.ending, Console(width=200, record=True, quiet=True)
+    ending, console = demo.ending, Console(width=200, file=StringIO())
     with Screen(console) as screen:
         for scene in ending.scenes:
             screen.saw(scene)
     console.print(last_page(ending))
     console.print(next_steps(demo.url, "demo", demo.directory), soft_wrap=True, highlight=False)
-    text = console.export_text()
+    text = console.file.getvalue()
     assert [s.title for s in ending.scenes if s.title not in text] == []
     assert [d for d in ending.digests if d[:7] not in text] == []
     assert f"{ending.newcomer.replace('-', ' ')} was described while the stream was idle" in text

@@ -23,3 +23,14 @@ def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> list[Told]:
         stream.tell()
         stream.learn_until(3)
         return stream.told()
+
+
+@pytest.fixture(scope="session", params=["sqlite", pytest.param("kafka", marks=pytest.mark.kafka)])
+def learned(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stream]:
+    """The story, learned to its end on each bus in turn. For tests that only look at it."""
+    directory = tmp_path_factory.mktemp("learned")
+    url = request.getfixturevalue("kafka_url") if request.param == "kafka" else f"sqlite:///{directory / 'bus.db'}"
+    with new_stream(url, directory) as stream:
+        stream.tell()
+        stream.learn_until(3)
+        yield stream

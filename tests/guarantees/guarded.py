@@ -127,6 +127,12 @@ class Stream:
         assert (found.windows, found.problems) == (windows, [])
         assert self.verdicts() == [Verdict.IDENTICAL] * windows
 
+    def assert_sound_from(self, window: int) -> None:
+        """The same where the records of earlier windows have expired."""
+        verdicts = self.verdicts()
+        assert self.check().problems == []
+        assert verdicts[window - 1 :] == [Verdict.IDENTICAL] * (len(verdicts) - window + 1)
+
     # ---- the story
 
     def tell(self, *tasks: int) -> None:

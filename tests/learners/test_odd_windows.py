@@ -9,9 +9,11 @@ import numpy as np
 import pytest
 from worlds import SPACE, World
 
+from stream_cgzsl.errors import TrainingFailed
 from stream_cgzsl.generation import Generation
 from stream_cgzsl.learners import create
 from stream_cgzsl.learners.interface import Space
+from stream_cgzsl.learners.snapshots import to_bytes
 from stream_cgzsl.windows.window import Description, Examples, Window
 
 OURS = ("episodic", "closed-form", "ridge")
@@ -214,6 +216,18 @@ def test_two_thousand_classes(name: str) -> None:
     world = World(classes=2000, noise=0.1)
     generation = fitted(name, world.window(1, world.ids(0, 2000), world.ids(0, 500), rows=2))
     assert len(generation.class_ids) == 2000
+
+
+@each
+def test_attributes_that_are_not_finite_leave_no_trace(name: str) -> None:
+    world = World()
+    learner = create(name, SPACE)
+    learner.fit(world.window(1, world.ids(0, 8), world.ids(0, 6)))
+    before = to_bytes(learner.snapshot())
+    world.vectors["c0009"] = np.full(6, np.nan)
+    with pytest.raises(TrainingFailed, match="window 2"):
+        learner.fit(world.window(2, world.ids(8, 11), world.ids(8, 10)))
+    assert to_bytes(learner.snapshot()) == before
 
 
 @each

@@ -1,0 +1,51 @@
+"""Dead letters: the limit an operator sets, seeing them, and sending them once more."""
+
+from __future__ import annotations
+
+from guarded import A, B, E, Stream
+from helpers import examples, letters
+
+from stream_cgzsl.schemas import Message
+
+
+def test_a_window_with_too_many_dead_letters_is_not_committed(stream: Stream) -> None:
+    stream.tell(1)
+    for number in range(3):
+        stream.producer.send("features", Message(A.encode(), bytes([number])))
+    stream.producer.boundary("bad")
+    log = stream.learn_to_its_end(9, dead_letter_limit=2)
+    assert "3 records of window 2 are unusable and --dead-letter-limit is 2" in log
+    assert (len(stream.ledger()), letters(stream.bus, stream.topics)) == (2, [])
+    stream.learn_until(2, dead_letter_limit=3)
+    assert len(letters(stream.bus, stream.topics)) == 3
+    stream.assert_sound(windows=2)
+
+
+def test_features_of_an_unknown_class_are_learned_when_it_has_been_described(stream: Stream) -> None:
+    stream.tell(1)
+    stream.producer.events("features", *examples((E,), 6))
+    stream.producer.send("features", Message(B.encode(), b"bad"))
+    stream.producer.boundary("too early")
+    stream.learn_until(2)
+    code, shown = stream.run("dead-letters", "show")
+    assert code == 0
+    assert shown.splitlines()[-1] == "7 dead letters, 6 unknown-class, 1 not-json"
+    stream.producer.describe(E)
+    code, said = stream.run("dead-letters", "redrive", "--reason=unknown-class")
+    assert (code, said.startswith("6 records sent again")) == (0, True)
+    stream.producer.boundary("now")
+    stream.learn_until(3)
+    assert sum(span.accepted for span in stream.ledger()[3].ranges["features"].values()) == 6
+    assert stream.run("dead-letters", "show")[1].splitlines()[-1] == "1 dead letters, 1 not-json"
+    stream.assert_sound(windows=3)
+
+
+def test_nothing_is_sent_again_twice(stream: Stream) -> None:
+    stream.producer.events("features", *examples((E,), 6))
+    stream.producer.boundary()
+    stream.learn_until(1)
+    said = [stream.run("dead-letters", "redrive")[1] for _ in range(2)]
+    assert [text.split()[0] for text in said] == ["6", "0"]
+    stream.producer.boundary()
+    stream.learn_until(2)  # still unknown: buried once more, and may be sent once more
+    assert stream.run("dead-letters", "redrive")[1].split()[0] == "6"

@@ -1,0 +1,64 @@
+"""An earlier generation comes back as a new one, in the ledger like any other."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from altering import expire
+from guarded import D, Stream
+
+from stream_cgzsl.windows.ledger import load_generation
+
+
+@pytest.mark.parametrize("snapshot_every", [1, 100], ids=["from a snapshot", "trained again"])
+def test_a_rollback_is_a_new_generation_that_equals_an_old_one(stream: Stream, snapshot_every: int) -> None:
+    stream.tell(1, 2)
+    stream.learn_until(2, snapshot_every=snapshot_every)
+    first = load_generation(stream.bus, stream.topics, stream.ledger()[1])
+    assert stream.run("rollback", "1", "--reason=second thoughts")[0] == 0
+    log = stream.learn_until(3, snapshot_every=snapshot_every)
+    assert log.count("trained again") == (0 if snapshot_every == 1 else 3)  # to 2 at the start, then to 1
+    record = stream.ledger()[3]
+    assert (record.kind, record.reason, record.to, record.state is None) == ("rollback", "second thoughts", 1, False)
+    back = load_generation(stream.bus, stream.topics, record)
+    assert (back.class_ids, back.seen.tolist()) == (first.class_ids, first.seen.tolist())
+    for name in ("vectors", "biases", "centre"):
+        np.testing.assert_array_equal(getattr(back, name), getattr(first, name))
+    stream.producer.describe(D)  # which generation 1 does not know
+    stream.tell(3)
+    stream.learn_until(4, snapshot_every=snapshot_every)
+    stream.learn_until(4, snapshot_every=snapshot_every)
+    stream.assert_sound(windows=4)
+
+
+def test_a_rollback_can_be_rolled_back(stream: Stream) -> None:
+    stream.tell()
+    stream.learn_until(3)
+    for number, to in ((4, 1), (5, 3), (6, 4)):
+        assert stream.run("rollback", str(to))[0] == 0
+        stream.learn_until(number)
+    assert [record.to for record in stream.ledger()[4:]] == [1, 3, 4]
+    digests = [load_generation(stream.bus, stream.topics, r).vectors.tobytes() for r in stream.ledger()[1:]]
+    assert (digests[3], digests[4], digests[5]) == (digests[0], digests[2], digests[0])
+    stream.assert_sound(windows=6)
+
+
+def test_a_generation_nobody_can_make_again_is_a_failed_window_and_the_stream_goes_on(stream: Stream) -> None:
+    stream.tell(1, 2)
+    stream.learn_until(2, snapshot_every=2)
+    for partition, span in stream.ledger()[1].ranges["features"].items():
+        expire(stream.bus, stream.topics["features"], partition, span.end)
+    assert stream.run("rollback", "1")[0] == 0
+    stream.tell(3)
+    stream.learn_until(4, snapshot_every=2)
+    failed, after = stream.ledger()[3:]
+    assert (failed.kind, failed.to, after.kind) == ("failed", None, "train")
+    assert failed.error is not None and failed.error.startswith("no way back to generation 1: window 1 cannot be")
+    assert stream.check().problems == []
+
+
+def test_a_generation_there_is_not_is_refused(stream: Stream) -> None:
+    stream.tell(1)
+    stream.learn_until(1)
+    code, said = stream.run("rollback", "2")
+    assert (code, "the ledger has 1 to 1" in said) == (2, True)
