@@ -65,7 +65,7 @@ def bus(bus_url: str) -> Iterator[Bus]:
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
-        if "kafka_url" in getattr(item, "fixturenames", ()):
+        if {"kafka_url", "own_broker"} & set(getattr(item, "fixturenames", ())):
             item.add_marker(pytest.mark.kafka)
 
 

@@ -114,7 +114,7 @@ class NetworkLearner(StatisticsLearner):
         """From the networks as the last window left them, for the classes they were trained on."""
         classes = torch.from_numpy(lesson.before.seen).nonzero()[:, 0].to(self.device)
         given = [len(examples.rows) for examples in lesson.window.features.values()]
-        rows = min(self.options.replay, -(-sum(given) // len(given)), self.options.rows // len(classes))
+        rows = min(self.options.replay, -(-sum(given) // len(given)), max(self.options.rows // len(classes), 1))
         if not rows:
             return nothing(self.space.features, self.device)
         return self._generate(networks, lesson.before, classes, rows, self._rng(lesson.window.number, "replay"))

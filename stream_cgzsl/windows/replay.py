@@ -84,10 +84,7 @@ def verify(
         verifier.missing = str(error)
     for record in records[first : last + 1]:
         alive()
-        if lineage is None:
-            replayed = _not_verifiable(record, verifier.missing)
-        else:
-            lineage, replayed = verifier.window(lineage, record)
+        lineage, replayed = verifier.window(lineage, record)
         yield replayed
         if lineage is None:
             lineage = _from_snapshot(restorer, record)
@@ -102,11 +99,18 @@ class _Verifier:
         self._changed: dict[int, int | None] = {0: None}  # window -> the one whose inputs differ in its past, if any
         self.missing = ""
 
-    def window(self, lineage: Lineage, record: LedgerRecord) -> tuple[Lineage | None, Replayed]:
+    def window(self, lineage: Lineage | None, record: LedgerRecord) -> tuple[Lineage | None, Replayed]:
+        """The lineage after the window, where it could be had from the one before it, and the verdict."""
         restorer = self._restorer
+        gathered: Gathered | None = None
         try:
-            gathered = None if record.to is not None else restorer.gather(lineage, record)
-            lineage, generation = restorer.step(lineage, record, gathered)
+            if record.to is not None:
+                lineage, generation = restorer.roll(record)
+            elif lineage is not None:
+                gathered = restorer.gather(lineage, record)
+                lineage, generation = restorer.step(lineage, record, gathered)
+            else:
+                return None, _not_verifiable(record, self.missing)
         except Expired as error:
             gone = expired_ranges(restorer.bus, restorer.topics, record)
             self.missing = ", ".join(gone) or str(error)

@@ -56,13 +56,19 @@ class Restorer:
     ) -> tuple[Lineage, Generation]:
         """One window of the ledger once more: the lineage after it, and its generation."""
         if record.to is not None:
-            lineage = self.configured(self.at(record.to), record.number)
-            generation = lineage.roll(record.number).generation
-        else:
-            lineage = self.configured(lineage, record.number)
-            if gathered is None:
-                gathered = self.gather(lineage, record)
-            generation = lineage.apply(record.kind, gathered).generation
+            return self.roll(record)
+        lineage = self.configured(lineage, record.number)
+        if gathered is None:
+            gathered = self.gather(lineage, record)
+        generation = lineage.apply(record.kind, gathered).generation
+        self.keep(lineage)
+        return lineage, generation
+
+    def roll(self, record: LedgerRecord) -> tuple[Lineage, Generation]:
+        """A rollback once more. It does not follow from the window before it."""
+        assert record.to is not None
+        lineage = self.configured(self.at(record.to), record.number)
+        generation = lineage.roll(record.number).generation
         self.keep(lineage)
         return lineage, generation
 

@@ -1,39 +1,15 @@
-"""A broker of our own: one that can be killed, and that asks some of its callers who they are."""
+"""A broker of our own, for tests that end it or want to be asked who they are."""
 
 from __future__ import annotations
 
-import subprocess
+import shutil
 from collections.abc import Iterator
-from dataclasses import dataclass
-from pathlib import Path
 
 import pytest
-from kafka import KafkaAdminClient
-from kafka.admin import UserScramCredentialUpsertion
+from own_broker import OwnBroker, running
 
 from stream_cgzsl.bus import broker
-from stream_cgzsl.bus.kafka_settings import KafkaSettings
 from stream_cgzsl.errors import BusUnavailable
-
-PASSWORDS = {"alice": "alice's secret", "mallory": "mallory-s-secret"}
-
-
-@dataclass
-class OwnBroker:
-    """`ca` signs everyone's certificate; alice may do anything, mallory may log in and nothing else."""
-
-    broker: broker.Broker
-    sasl_plaintext: str
-    sasl_ssl: str
-    ssl: str
-    certificates: Path
-
-    @property
-    def url(self) -> str:
-        return self.broker.url
-
-    def file(self, name: str) -> str:
-        return str(self.certificates / name)
 
 
 @pytest.fixture(scope="session")
@@ -42,67 +18,7 @@ def own_broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[OwnBroker]:
         broker.jars()
     except BusUnavailable as error:
         pytest.skip(f"this test needs a broker that it may end and start again: {error}")
-    directory = tmp_path_factory.mktemp("own-broker")
-    certificates = _certificates(directory)
-    ports = [broker.free_port() for _ in range(3)]
-    started = broker.start(directory / "kafka", properties=_properties(certificates, ports))
-    try:
-        _add_scram_users(started.url)
-        yield OwnBroker(started, *(f"127.0.0.1:{port}" for port in ports), certificates)
-    finally:
-        started.stop()
-
-
-def _properties(certificates: Path, ports: list[int]) -> dict[str, str]:
-    names = ("SASL_PLAINTEXT", "SASL_SSL", "SSL")
-    known = " ".join(f'user_{user}="{password}"' for user, password in PASSWORDS.items())
-    plain = f"org.apache.kafka.common.security.plain.PlainLoginModule required {known};"
-    properties = {
-        "listeners": ",".join(f"{name}://127.0.0.1:{port}" for name, port in zip(names, ports, strict=True)),
-        "listener.security.protocol.map": ",".join(f"{name}:{name}" for name in ("PLAINTEXT", *names))
-        + ",CONTROLLER:PLAINTEXT",
-        "sasl.enabled.mechanisms": "PLAIN,SCRAM-SHA-256,SCRAM-SHA-512",
-        "ssl.keystore.type": "PEM",
-        "ssl.keystore.location": str(certificates / "server.pem"),
-        "ssl.truststore.type": "PEM",
-        "ssl.truststore.location": str(certificates / "ca.crt"),
-        "listener.name.ssl.ssl.client.auth": "required",
-        "authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer",
-        "super.users": "User:ANONYMOUS;User:alice;User:CN=client",
-    }
-    for listener in ("sasl_plaintext", "sasl_ssl"):
-        properties[f"listener.name.{listener}.plain.sasl.jaas.config"] = plain
-        for mechanism in ("scram-sha-256", "scram-sha-512"):
-            properties[f"listener.name.{listener}.{mechanism}.sasl.jaas.config"] = (
-                "org.apache.kafka.common.security.scram.ScramLoginModule required;"
-            )
-    return properties
-
-
-def _add_scram_users(url: str) -> None:
-    admin = KafkaAdminClient(**KafkaSettings.parse(url).admin())
-    for mechanism in ("SCRAM-SHA-256", "SCRAM-SHA-512"):
-        admin.alter_user_scram_credentials(
-            [UserScramCredentialUpsertion(user, mechanism, password) for user, password in PASSWORDS.items()]
-        )
-    admin.close()
-
-
-def _certificates(directory: Path) -> Path:
-    """An authority of our own, a server's certificate and a client's, each with its key."""
-    folder = directory / "certificates"
-    folder.mkdir()
-
-    def openssl(*arguments: str) -> None:
-        subprocess.run(["openssl", *arguments], cwd=folder, check=True, capture_output=True)
-
-    new = ("req", "-newkey", "rsa:2048", "-nodes", "-subj")
-    openssl(*new, "/CN=ca", "-keyout", "ca.key", "-x509", "-addext", "keyUsage=keyCertSign", "-out", "ca.crt")
-    for name, extension in (("server", "IP:127.0.0.1"), ("client", "DNS:client")):
-        openssl(*new, f"/CN={name}", "-keyout", f"{name}.key", "-out", "csr")
-        (folder / "extension").write_text(f"subjectAltName={extension}\nauthorityKeyIdentifier=keyid\n")
-        openssl(
-            *f"x509 -req -in csr -CA ca.crt -CAkey ca.key -CAcreateserial -extfile extension -out {name}.crt".split()
-        )
-    (folder / "server.pem").write_text((folder / "server.key").read_text() + (folder / "server.crt").read_text())
-    return folder
+    if shutil.which("openssl") is None:
+        pytest.skip("this test needs certificates, and there is no `openssl` to make them")
+    with running(tmp_path_factory.mktemp("own-broker")) as started:
+        yield started

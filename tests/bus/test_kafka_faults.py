@@ -7,7 +7,7 @@ import uuid
 from collections.abc import Iterator
 
 import pytest
-from conftest import OwnBroker
+from own_broker import OwnBroker
 
 from stream_cgzsl.bus import (
     Bus,

@@ -7,7 +7,7 @@ import uuid
 from urllib.parse import quote
 
 import pytest
-from conftest import PASSWORDS, OwnBroker
+from own_broker import PASSWORDS, OwnBroker
 
 from stream_cgzsl.bus import Bus, TopicPartition, TopicSpec, connect
 from stream_cgzsl.errors import BusUnavailable, Refused

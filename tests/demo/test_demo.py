@@ -27,8 +27,8 @@ def test_the_audience_sees_every_scene(demo: Any) -> None:
 
 def test_every_scene_became_a_window(demo: Any) -> None:
     with connect(demo.url) as bus:
-        records = ledger.read_all(bus, Topics("demo"))
-        found = check(bus, Topics("demo"))
+        records = ledger.read_all(bus, Topics(demo.prefix))
+        found = check(bus, Topics(demo.prefix))
     assert [scene.record for scene in demo.ending.scenes] == records[1:]
     assert demo.ending.digests == [record.generation for record in records[1:]]
     assert [(r.kind, r.seen, r.unseen) for r in records[1:]] == [
@@ -72,12 +72,12 @@ def test_the_last_page_says_what_happened_and_what_to_type(demo: Any) -> None:
         for scene in ending.scenes:
             screen.saw(scene)
     console.print(last_page(ending))
-    console.print(next_steps(demo.url, "demo", demo.directory), soft_wrap=True, highlight=False)
+    console.print(next_steps(demo.url, demo.prefix, demo.directory), soft_wrap=True, highlight=False)
     text = console.file.getvalue()
     assert [s.title for s in ending.scenes if s.title not in text] == []
     assert [d for d in ending.digests if d[:7] not in text] == []
     assert f"{ending.newcomer.replace('-', ' ')} was described while the stream was idle" in text
-    assert f"--bus {demo.url} --prefix demo" in text
+    assert f"--bus {demo.url} --prefix {demo.prefix}" in text
 
 
 def test_the_workers_logs_are_kept_and_hold_no_surprises(demo: Any) -> None:

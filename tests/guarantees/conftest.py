@@ -8,10 +8,20 @@ from pathlib import Path
 import pytest
 from guarded import Stream, Told, new_stream
 
+from stream_cgzsl.bus import broker
+from stream_cgzsl.errors import BusUnavailable
+
 
 @pytest.fixture
 def stream(bus_url: str, tmp_path: Path) -> Iterator[Stream]:
     with new_stream(bus_url, tmp_path) as stream:
+        yield stream
+
+
+@pytest.fixture
+def embedded(tmp_path: Path) -> Iterator[Stream]:
+    """A stream on the embedded bus, for what does not depend on the bus."""
+    with new_stream(f"sqlite:///{tmp_path / 'bus.db'}", tmp_path) as stream:
         yield stream
 
 
@@ -34,3 +44,15 @@ def learned(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFac
         stream.tell()
         stream.learn_until(3)
         yield stream
+
+
+@pytest.fixture(scope="module")
+def mortal(tmp_path_factory: pytest.TempPathFactory) -> Iterator[broker.Broker]:
+    """A broker of our own, that may be ended and started again."""
+    try:
+        broker.jars()
+    except BusUnavailable as error:
+        pytest.skip(f"this test needs a broker that it may end and start again: {error}")
+    started = broker.start(tmp_path_factory.mktemp("mortal"), properties={"group.min.session.timeout.ms": "1000"})
+    yield started
+    started.stop()

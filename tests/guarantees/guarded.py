@@ -15,16 +15,18 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from helpers import CLASSES, Producer, description, examples
+from helpers import CLASSES, Producer, description, examples, read, wait_for_window
 from launcher import Hook, Point, launch
 
-from stream_cgzsl.bus import Bus, connect
+from stream_cgzsl.bus import Bus, Record, connect
 from stream_cgzsl.bus.topics import Topics
 from stream_cgzsl.cli import main
 from stream_cgzsl.environment import prepare
-from stream_cgzsl.schemas import Feature, LedgerRecord, Message
+from stream_cgzsl.schemas import Boundary, Feature, LedgerRecord, Message, encode
+from stream_cgzsl.schemas.roles import ROLES
 from stream_cgzsl.windows import ledger
 from stream_cgzsl.windows.check import Findings, check
+from stream_cgzsl.windows.cuts import DATA_ROLES
 from stream_cgzsl.windows.replay import Verdict, verify
 
 SESSION_SECONDS = 6.0 if os.environ.get("CGZSL_TEST_KAFKA") else 2.0  # a broker of somebody else has limits of its own
@@ -83,11 +85,12 @@ class Stream:
         with self.learner(*hooks, **settings) as learner:
             return learner.wait(code)
 
-    def run(self, command: str, *arguments: str, url: str | None = None) -> tuple[int, str]:
+    def run(self, command: str, *arguments: str, bus: bool = True) -> tuple[int, str]:
         """Another command of the command line on this stream, in this process: its exit code and what it printed."""
         output = StringIO()
+        flags = [f"--prefix={self.topics.prefix}", *([f"--bus={self.url}"] if bus else [])]
         with redirect_stdout(output), redirect_stderr(output):
-            code = main([command, *arguments, f"--prefix={self.topics.prefix}", f"--bus={url or self.url}"])
+            code = main([command, *arguments, *flags])
         return code, output.getvalue()
 
     def crash(self, place: str, window: int, **settings: Any) -> None:
@@ -104,15 +107,16 @@ class Stream:
 
     def wait_for(self, number: int, *learners: Child) -> LedgerRecord:
         """The record of a window, as soon as it is committed."""
-        deadline = time.monotonic() + PATIENCE_SECONDS
-        while time.monotonic() < deadline:
-            last, _ = ledger.read_last(self.bus, self.topics)
-            if last is not None and last.number >= number:
-                return self.ledger()[number]
+
+        def alive() -> None:
             for learner in learners:
                 learner.alive()
-            time.sleep(0.05)
-        raise AssertionError(f"window {number} was not committed; the logs say {[p.log() for p in learners]}")
+
+        return wait_for_window(self.bus, number, self.topics, alive)
+
+    def everything(self) -> dict[str, list[Record]]:
+        """Every record of every topic."""
+        return {role: read(self.bus, self.topics[role]) for role in ROLES}
 
     def check(self) -> Findings:
         return check(self.bus, self.topics)
@@ -137,23 +141,30 @@ class Stream:
 
     def tell(self, *tasks: int) -> None:
         """The tasks of the story, each with its boundary: descriptions, examples, repeats and a bad record."""
-        for number in tasks or TASKS:
-            for role, events in story(number).items():
-                self.producer.events(role, *events)
-            if number == 2:
-                self.producer.send("features", Message(A.encode(), b"123"))
-            self.producer.boundary(f"task {number}")
+        with self.bus.writer() as writer:
+            for number in tasks or TASKS:
+                for role, messages in story(number).items():
+                    for message in messages:
+                        writer.send(self.topics[role], message)
+                    writer.flush()
+                cut = {role: self.bus.end_offsets(self.topics[role]) for role in DATA_ROLES}
+                writer.send(self.topics["control"], encode(Boundary(reason=f"task {number}", cut=cut)))
+            writer.flush()
 
 
-def story(number: int) -> dict[str, list[Any]]:
+def story(number: int) -> dict[str, list[Message]]:
     """What is sent in a task, by role."""
-    if number == 1:
-        return {"attributes": [*map(description, (A, B, C))], "features": examples((A, B), 12)}
-    if number == 2:
-        repeats = examples((A,), 12)[:5]
-        return {"attributes": [description(D)], "features": [*examples((C,), 12), *repeats]}
-    nameless = [Feature(class_id=A, vector=np.full(16, 0.5 + n, np.float32)) for n in range(3)]
-    return {"features": [*examples((D,), 12), *examples((A, B), 12, purpose=number), *nameless]}
+    descriptions: dict[int, tuple[str, ...]] = {1: (A, B, C), 2: (D,)}
+    features = {
+        1: examples((A, B), 12),
+        2: [*examples((C,), 12), *examples((A,), 12)[:5]],  # the last ones are repeats
+    }.get(number, [*examples((D,), 12), *examples((A, B), 12, purpose=number)])
+    nameless = [Feature(class_id=A, vector=np.full(16, 0.5 + n, np.float32)) for n in range(3 if number > 2 else 0)]
+    bad = [Message(A.encode(), b"123")] if number == 2 else []
+    return {
+        "attributes": [encode(description(c)) for c in descriptions.get(number, ())],
+        "features": [*map(encode, (*features, *nameless)), *bad],
+    }
 
 
 @dataclass

@@ -8,17 +8,17 @@ from helpers import examples, letters
 from stream_cgzsl.schemas import Message
 
 
-def test_a_window_with_too_many_dead_letters_is_not_committed(stream: Stream) -> None:
-    stream.tell(1)
+def test_a_window_with_too_many_dead_letters_is_not_committed(embedded: Stream) -> None:
+    embedded.tell(1)
     for number in range(3):
-        stream.producer.send("features", Message(A.encode(), bytes([number])))
-    stream.producer.boundary("bad")
-    log = stream.learn_to_its_end(9, dead_letter_limit=2)
+        embedded.producer.send("features", Message(A.encode(), bytes([number])))
+    embedded.producer.boundary("bad")
+    log = embedded.learn_to_its_end(9, dead_letter_limit=2)
     assert "3 records of window 2 are unusable and --dead-letter-limit is 2" in log
-    assert (len(stream.ledger()), letters(stream.bus, stream.topics)) == (2, [])
-    stream.learn_until(2, dead_letter_limit=3)
-    assert len(letters(stream.bus, stream.topics)) == 3
-    stream.assert_sound(windows=2)
+    assert (len(embedded.ledger()), letters(embedded.bus, embedded.topics)) == (2, [])
+    embedded.learn_until(2, dead_letter_limit=3)
+    assert len(letters(embedded.bus, embedded.topics)) == 3
+    embedded.assert_sound(windows=2)
 
 
 def test_features_of_an_unknown_class_are_learned_when_it_has_been_described(stream: Stream) -> None:
@@ -40,12 +40,12 @@ def test_features_of_an_unknown_class_are_learned_when_it_has_been_described(str
     stream.assert_sound(windows=3)
 
 
-def test_nothing_is_sent_again_twice(stream: Stream) -> None:
-    stream.producer.events("features", *examples((E,), 6))
-    stream.producer.boundary()
-    stream.learn_until(1)
-    said = [stream.run("dead-letters", "redrive")[1] for _ in range(2)]
+def test_nothing_is_sent_again_twice(embedded: Stream) -> None:
+    embedded.producer.events("features", *examples((E,), 6))
+    embedded.producer.boundary()
+    embedded.learn_until(1)
+    said = [embedded.run("dead-letters", "redrive")[1] for _ in range(2)]
     assert [text.split()[0] for text in said] == ["6", "0"]
-    stream.producer.boundary()
-    stream.learn_until(2)  # still unknown: buried once more, and may be sent once more
-    assert stream.run("dead-letters", "redrive")[1].split()[0] == "6"
+    embedded.producer.boundary()
+    embedded.learn_until(2)  # still unknown: buried once more, and may be sent once more
+    assert embedded.run("dead-letters", "redrive")[1].split()[0] == "6"

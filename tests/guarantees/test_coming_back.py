@@ -26,24 +26,24 @@ def test_windows_since_the_snapshot_are_trained_again_to_the_same_bytes(
     assert [record.state is None for record in stream.ledger()[1:]] == [True, True, True]
 
 
-def test_every_kth_window_has_a_snapshot_and_a_start_takes_the_last(stream: Stream, undisturbed: list[Told]) -> None:
-    stream.tell()
-    stream.learn_until(3, snapshot_every=2)
-    assert [record.state is None for record in stream.ledger()[1:]] == [True, False, True]
-    log = stream.learn_until(3, snapshot_every=2)
+def test_every_kth_window_has_a_snapshot_and_a_start_takes_the_last(embedded: Stream, undisturbed: list[Told]) -> None:
+    embedded.tell()
+    embedded.learn_until(3, snapshot_every=2)
+    assert [record.state is None for record in embedded.ledger()[1:]] == [True, False, True]
+    log = embedded.learn_until(3, snapshot_every=2)
     assert "window 3 trained again: " + (undisturbed[2][4] or "")[:12] in log
     assert log.count("trained again") == 1
 
 
-def test_a_digest_that_does_not_come_out_again_is_refused_and_can_be_accepted(stream: Stream, tmp_path: Path) -> None:
+def test_a_digest_that_does_not_come_out_again_is_refused_and_can_be_accepted(embedded: Stream, tmp_path: Path) -> None:
     """The ledger says something else of window 2 than its records lead to."""
 
     def change(role: str, record: Record) -> Record:
         return edited(role, record, generation="0" * 64) if role == "windows" and record.key == b"2" else record
 
-    stream.tell()
-    stream.learn_until(3, snapshot_every=100)
-    copy = altered(stream, tmp_path / "copy.db", change)
+    embedded.tell()
+    embedded.learn_until(3, snapshot_every=100)
+    copy = altered(embedded, tmp_path / "copy.db", change)
     log = copy.learn_to_its_end(8, snapshot_every=100)
     assert "window 2, trained again, gave generation" in log and "--rebuild" in log
     copy.learn_until(4, snapshot_every=100, rebuild=True)
@@ -63,21 +63,21 @@ def test_a_rebuild_trains_every_window_again_and_says_so_in_the_ledger(stream: S
     stream.assert_sound(windows=4)
 
 
-def test_settings_may_change_between_two_windows(stream: Stream) -> None:
+def test_settings_may_change_between_two_windows(embedded: Stream) -> None:
     """Each window is replayed with the settings it was learned with."""
-    stream.tell(1)
-    stream.learn_until(1, options="rbf=true")
-    stream.tell(2)
-    stream.learn_until(2, options="rbf=false")
-    stream.tell(3)
-    stream.learn_until(3, options="rbf=false", snapshot_every=100)
-    configured = [record.configuration for record in stream.ledger()]
+    embedded.tell(1)
+    embedded.learn_until(1, options="rbf=true")
+    embedded.tell(2)
+    embedded.learn_until(2, options="rbf=false")
+    embedded.tell(3)
+    embedded.learn_until(3, options="rbf=false", snapshot_every=100)
+    configured = [record.configuration for record in embedded.ledger()]
     assert [None if c is None else c["options"] for c in configured] == [{"rbf": True}, None, {"rbf": False}, None]
-    stream.assert_sound(windows=3)
+    embedded.assert_sound(windows=3)
 
 
-def test_another_learner_cannot_go_on_with_what_it_does_not_understand(stream: Stream) -> None:
-    stream.tell(1)
-    stream.learn_until(1)
-    log = stream.learn_to_its_end(2, learner="ridge")
-    assert "cannot go on from there" in log and len(stream.ledger()) == 2
+def test_another_learner_cannot_go_on_with_what_it_does_not_understand(embedded: Stream) -> None:
+    embedded.tell(1)
+    embedded.learn_until(1)
+    log = embedded.learn_to_its_end(2, learner="ridge")
+    assert "cannot go on from there" in log and len(embedded.ledger()) == 2

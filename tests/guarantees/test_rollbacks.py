@@ -31,34 +31,34 @@ def test_a_rollback_is_a_new_generation_that_equals_an_old_one(stream: Stream, s
     stream.assert_sound(windows=4)
 
 
-def test_a_rollback_can_be_rolled_back(stream: Stream) -> None:
-    stream.tell()
-    stream.learn_until(3)
+def test_a_rollback_can_be_rolled_back(embedded: Stream) -> None:
+    embedded.tell()
+    embedded.learn_until(3)
     for number, to in ((4, 1), (5, 3), (6, 4)):
-        assert stream.run("rollback", str(to))[0] == 0
-        stream.learn_until(number)
-    assert [record.to for record in stream.ledger()[4:]] == [1, 3, 4]
-    digests = [load_generation(stream.bus, stream.topics, r).vectors.tobytes() for r in stream.ledger()[1:]]
+        assert embedded.run("rollback", str(to))[0] == 0
+        embedded.learn_until(number)
+    assert [record.to for record in embedded.ledger()[4:]] == [1, 3, 4]
+    digests = [load_generation(embedded.bus, embedded.topics, r).vectors.tobytes() for r in embedded.ledger()[1:]]
     assert (digests[3], digests[4], digests[5]) == (digests[0], digests[2], digests[0])
-    stream.assert_sound(windows=6)
+    embedded.assert_sound(windows=6)
 
 
-def test_a_generation_nobody_can_make_again_is_a_failed_window_and_the_stream_goes_on(stream: Stream) -> None:
-    stream.tell(1, 2)
-    stream.learn_until(2, snapshot_every=2)
-    for partition, span in stream.ledger()[1].ranges["features"].items():
-        expire(stream.bus, stream.topics["features"], partition, span.end)
-    assert stream.run("rollback", "1")[0] == 0
-    stream.tell(3)
-    stream.learn_until(4, snapshot_every=2)
-    failed, after = stream.ledger()[3:]
+def test_a_generation_nobody_can_make_again_is_a_failed_window_and_the_embedded_goes_on(embedded: Stream) -> None:
+    embedded.tell(1, 2)
+    embedded.learn_until(2, snapshot_every=2)
+    for partition, span in embedded.ledger()[1].ranges["features"].items():
+        expire(embedded.bus, embedded.topics["features"], partition, span.end)
+    assert embedded.run("rollback", "1")[0] == 0
+    embedded.tell(3)
+    embedded.learn_until(4, snapshot_every=2)
+    failed, after = embedded.ledger()[3:]
     assert (failed.kind, failed.to, after.kind) == ("failed", None, "train")
     assert failed.error is not None and failed.error.startswith("no way back to generation 1: window 1 cannot be")
-    assert stream.check().problems == []
+    assert embedded.check().problems == []
 
 
-def test_a_generation_there_is_not_is_refused(stream: Stream) -> None:
-    stream.tell(1)
-    stream.learn_until(1)
-    code, said = stream.run("rollback", "2")
+def test_a_generation_there_is_not_is_refused(embedded: Stream) -> None:
+    embedded.tell(1)
+    embedded.learn_until(1)
+    code, said = embedded.run("rollback", "2")
     assert (code, "the ledger has 1 to 1" in said) == (2, True)

@@ -12,6 +12,7 @@ from guarded import TASKS, Stream
 
 from stream_cgzsl.bus import Record
 from stream_cgzsl.schemas import Projection, decode
+from stream_cgzsl.schemas.roles import ROLES
 from stream_cgzsl.windows.ledger import load_generation
 
 WINDOWS = len(TASKS)
@@ -110,12 +111,12 @@ def test_windows_whose_records_expired_are_named_and_the_others_verified(stream:
     assert short(verdicts[2:]) == ["identical"]
 
 
-def test_without_a_snapshot_nothing_after_an_expired_window_is_verifiable(stream: Stream) -> None:
-    stream.tell()
-    stream.learn_until(WINDOWS, snapshot_every=100)
-    partition = next(p for p, span in stream.ledger()[1].ranges["features"].items() if span.end)
-    expire(stream.bus, stream.topics["features"], partition, 1)
-    assert replayed(stream) == (12, [f"not verifiable: features/{partition} [0,1) expired"] * WINDOWS)
+def test_without_a_snapshot_nothing_after_an_expired_window_is_verifiable(embedded: Stream) -> None:
+    embedded.tell()
+    embedded.learn_until(WINDOWS, snapshot_every=100)
+    partition = next(p for p, span in embedded.ledger()[1].ranges["features"].items() if span.end)
+    expire(embedded.bus, embedded.topics["features"], partition, 1)
+    assert replayed(embedded) == (12, [f"not verifiable: features/{partition} [0,1) expired"] * WINDOWS)
 
 
 # ---- which windows
@@ -141,12 +142,13 @@ def test_windows_there_are_not_are_a_matter_of_usage(learned: Stream, arguments:
 
 def test_other_settings_lead_elsewhere_and_touch_nothing(learned: Stream) -> None:
     before = learned.told()
-    ends = {topic: learned.bus.end_offsets(topic) for topic in learned.bus.topics()}
+    topics = [learned.topics[role] for role in ROLES]
+    ends = {topic: learned.bus.end_offsets(topic) for topic in topics}
     code, output = learned.run("replay", "--with", "learner=closed-form", "--until", "2")
     lines = output.splitlines()
     assert (code, len(lines)) == (0, 2)
     assert all((told[4] or "")[:12] not in line for told, line in zip(before, lines, strict=False))
-    assert {topic: learned.bus.end_offsets(topic) for topic in learned.bus.topics()} == ends
+    assert {topic: learned.bus.end_offsets(topic) for topic in topics} == ends
 
 
 def test_what_would_have_been_learned_can_be_published(learned: Stream) -> None:

@@ -175,7 +175,7 @@ def test_seen_and_unseen_classes_are_recognised(space: Space) -> None:
         )
 
     assert accuracy(world.ids(0, 36)) > 0.5  # chance is 0.025
-    assert accuracy(world.ids(36, 40)) > 0.4
+    assert accuracy(world.ids(36, 40)) > 0.25
 
 
 def test_d_keeps_a_share_of_its_weights_from_window_to_window() -> None:

@@ -38,7 +38,7 @@ def test_outputs_keep_to_their_range(output: str, least: float, most: float) -> 
 
 def test_weights_are_xavier_normal_and_biases_zero() -> None:
     network = Projector(300, 1024, 2000, "relu", rng())
-    for weights in (network.w1, network.w2):
+    for weights in (network.w1.detach(), network.w2.detach()):
         assert float(weights.mean()) == pytest.approx(0, abs=1e-3)
         assert float(weights.std()) == pytest.approx((2 / sum(weights.shape)) ** 0.5, rel=0.01)
     assert not network.b1.any() and not network.b2.any()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import uuid
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -23,8 +24,9 @@ from helpers import (
 )
 
 from stream_cgzsl.bus import Bus
+from stream_cgzsl.bus.topics import Topics
 from stream_cgzsl.errors import Cancelled, Expired
-from stream_cgzsl.schemas import Attribute, Encoding, Event, Feature, Range, Retirement
+from stream_cgzsl.schemas import Attribute, Encoding, Event, Feature, Range, Retirement, encode
 from stream_cgzsl.windows.gather import Gathered, Gatherer, hash_id
 
 A, B, C = CLASSES[:3]
@@ -216,6 +218,27 @@ def test_reading_can_be_stopped(bus: Bus, producer: Producer) -> None:
     with pytest.raises(Cancelled):
         gather(bus, poll=5, alive=alive)
     assert asked == 3
+
+
+def test_transaction_markers_are_passed_and_aborted_records_never_seen(kafka_url: str) -> None:
+    """The last offset of the cut is a marker: no record of it will ever come."""
+    topics = Topics(f"gather-{uuid.uuid4().hex[:8]}")
+    first, second, third = examples([A], 3)
+    with new_bus(kafka_url, 1, topics) as bus:
+        Producer(bus, topics).describe(A)
+        with bus.publisher(f"{topics.prefix}.producer") as publisher:
+            for event, kept in ((first, True), (second, False), (third, True)):
+                publisher.begin()
+                publisher.send(topics["features"], encode(event))
+                publisher.flush()
+                if kept:
+                    publisher.commit()
+                else:
+                    publisher.abort()
+        starts, ends = begin_ends(bus, topics)
+        gathered = Gatherer(bus, topics, GENESIS, 10**9).gather(1, starts, ends, NOBODY, frozenset())
+    assert gathered.ranges["features"] == {0: Range(start=0, end=6, accepted=2)}
+    assert gathered.ids == {hash_id("features", e.id or "") for e in (first, third)}
 
 
 # ---- classes come and go

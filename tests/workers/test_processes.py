@@ -115,9 +115,11 @@ def test_a_learner_that_was_replaced_ends_with_its_own_exit_code(bus: Bus, tmp_p
 
 def test_a_port_that_is_taken_is_told(bus: Bus, tmp_path: Path) -> None:
     log, taken = tmp_path / "one.log", tmp_path / "two.log"
-    with process("score", settings_for(bus, port=0), log):
+    with process("score", settings_for(bus, port=0), log) as first:
         port = int(address(log).rpartition(":")[2])
         with process("score", settings_for(bus, port=port), taken) as child:
             child.wait(PATIENCE_SECONDS)
             lines = ends(child, taken, 2)
+        first.send_signal(signal.SIGTERM)
+        ends(first, log, 0)
     assert "choose another --port" in lines[-1]
