@@ -51,7 +51,7 @@ def measured(name: str, data: Dataset, seeds: int, orders: int) -> list[Run]:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--check", action="store_true", help="fail when a figure is short of its bar")
+    parser.add_argument("--check", action="store_true", help="fail when a figure is short of its bar (file order)")
     parser.add_argument("--data", help="folder of the data sets; default: CGZSL_DATA or ../shared/data")
     parser.add_argument("--sets", nargs="+", default=list(SETS), choices=list(SETS))
     parser.add_argument("--learners", nargs="+", default=list(LEARNERS), choices=list(LEARNERS))
@@ -72,7 +72,7 @@ def main() -> int:
                 flush=True,
             )
             figures.append(f"{name} {set_name} {as_of[0]:.1f} / {as_of[1]:.1f} / {as_of[2]:.1f}")
-            if as_of[2] < BARS.get((name, set_name), 0.0):
+            if not given.orders and as_of[2] < BARS.get((name, set_name), 0.0):
                 short.append(f"{name} {set_name}: mH {as_of[2]:.2f}, wanted {BARS[name, set_name]}")
             if seconds > SECONDS.get((name, set_name), np.inf):
                 short.append(f"{name} {set_name}: {seconds:.1f} s, allowed {SECONDS[name, set_name]}")

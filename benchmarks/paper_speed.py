@@ -38,7 +38,8 @@ def classes_of(seen: int, unseen: int, rng: torch.Generator) -> Classes:
 
 def networks_of(rng: torch.Generator) -> Networks:
     sizes = ATTRIBUTES, OPTIONS.hidden, FEATURES
-    return Generator(*sizes, "sigmoid", rng), Projector(*sizes, "relu", rng)
+    size = FEATURES**-0.5
+    return Generator(*sizes, "sigmoid", rng, 2 * size), Projector(*sizes, "relu", rng, size)
 
 
 def iteration(classes: Classes, rng: torch.Generator) -> Callable[[], object]:

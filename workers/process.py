@@ -27,9 +27,7 @@ def start_logging(level: str) -> None:
     logging.basicConfig(
         level=level.upper(), format="%(asctime)s %(levelname)-7s %(name)s: %(message)s", datefmt="%H:%M:%S", force=True
     )
-    logging.getLogger("kafka").setLevel(
-        logging.ERROR
-    )  # the client tells of every retry; what matters reaches us as errors
+    logging.getLogger("kafka").setLevel(logging.CRITICAL)  # it tells of every retry; what matters reaches us as errors
 
 
 def stop_on_signals() -> threading.Event:

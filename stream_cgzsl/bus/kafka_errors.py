@@ -36,6 +36,7 @@ _AWAY = (
     kafka.OutOfOrderSequenceNumberError,  # these two: the broker lost what it knew of us, so we do not know what it has
     kafka.UnknownProducerIdError,
 )
+_OUT_OF_TIME = (kafka.KafkaTimeoutError, kafka.RequestTimedOutError)  # how the last try ends, whatever the first said
 _LOGIN = (kafka.SaslAuthenticationFailedError, kafka.UnsupportedSaslMechanismError, kafka.IllegalSaslStateError)
 
 
@@ -46,7 +47,7 @@ class _LastFailure(logging.Filter):
 
     def filter(self, record: logging.LogRecord) -> bool:
         for argument in record.args if isinstance(record.args, tuple) else ():
-            if isinstance(argument, Exception) and not isinstance(argument, kafka.KafkaTimeoutError):
+            if isinstance(argument, Exception) and not isinstance(argument, _OUT_OF_TIME):
                 self.error = argument
         return _CLIENT_LOG.isEnabledFor(record.levelno)
 

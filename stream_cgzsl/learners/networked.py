@@ -10,7 +10,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from stream_cgzsl.errors import TrainingFailed
+from stream_cgzsl.errors import TrainingFailed, UsageError
 from stream_cgzsl.learners.base import Lesson, StatisticsLearner
 from stream_cgzsl.learners.calibration import Evidence
 from stream_cgzsl.learners.evidence import Scorer
@@ -49,6 +49,14 @@ class NetworkOptions:
     replay: int = 300
     calibrate: bool = True
 
+    def __post_init__(self) -> None:
+        for name in ("hidden", "batch", "max_iterations"):
+            if getattr(self, name) < 1:
+                raise UsageError(f"option {name!r} must be at least 1, not {getattr(self, name)}")
+        for name in ("unseen_batch", "neighbours", "replay"):
+            if getattr(self, name) < 0:
+                raise UsageError(f"option {name!r} must not be negative, and is {getattr(self, name)}")
+
     @property
     def rows(self) -> int:
         """More rows than this can never be trained on in one window."""
@@ -81,9 +89,10 @@ class NetworkLearner(StatisticsLearner):
     def _generate(
         self, networks: Networks, before: Statistics, classes: Tensor, rows: int, rng: torch.Generator
     ) -> Replay:
-        """`rows` published features of each of `classes`, all seen ones by index in order of id: those that are told
+        """`rows` published features of each of `classes`, less those that are wrongly classified.
 
-        apart correctly among them, as L_rcl and L_pcl, too, are over seen classes.
+        `classes` are all seen ones, by index in order of id; it is among them that features are classified, as in
+        L_rcl and L_pcl.
         """
 
     @abstractmethod

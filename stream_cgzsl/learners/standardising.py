@@ -22,7 +22,8 @@ class StandardisingLearner(StatisticsLearner):
         last = self._last
         if last is not None and self._statistics_standardised is statistics and (last.prior is not None) == shared:
             return last
-        whitening = last.whitening if last is not None and last.whitening.moments is statistics.moments else None
+        scatter = statistics.moments.scatter  # all that a whitening rests on; class means may differ
+        whitening = last.whitening if last is not None and last.whitening.moments.scatter is scatter else None
         self._last = last = None  # the old one is let go before the new one is made
         whitening = whitening or whiten(statistics.moments, self.device, self.symmetric, self.whitened)
         self._last, self._statistics_standardised = standardise(statistics, shared, whitening), statistics

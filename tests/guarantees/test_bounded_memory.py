@@ -7,7 +7,6 @@ from pathlib import Path
 
 import numpy as np
 from guarded import A, B, Stream, new_stream
-from helpers import description
 
 from stream_cgzsl.schemas import Boundary, Feature, Genesis, encode
 from stream_cgzsl.windows.gather import Gatherer

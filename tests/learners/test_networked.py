@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from worlds import SPACE, World, stream
 
-from stream_cgzsl.errors import TrainingFailed
+from stream_cgzsl.errors import TrainingFailed, UsageError
 from stream_cgzsl.generation import Generation
 from stream_cgzsl.learners import create
 from stream_cgzsl.learners.interface import Monitor, Progress, Space
@@ -247,3 +247,16 @@ def test_networks_of_another_size_are_refused(name: str) -> None:
     with pytest.raises(ValueError, match=r"G\.w1"):
         other.restore(learner.snapshot())
     assert to_bytes(other.snapshot()) == before
+
+
+@each
+@pytest.mark.parametrize(("option", "value"), [("batch", 0), ("max_iterations", 0), ("hidden", 0), ("replay", -1)])
+def test_sizes_that_cannot_work_are_usage_errors(name: str, option: str, value: int) -> None:
+    with pytest.raises(UsageError, match=f"option '{option}' must"):
+        create(name, SPACE, {option: value})
+
+
+@each
+@pytest.mark.parametrize("option", ["unseen_batch", "neighbours"])
+def test_sizes_may_be_zero_where_there_is_nothing_to_do(name: str, option: str) -> None:
+    assert fitted(name, *stream(World())[:2], **{option: 0}).servable
