@@ -41,7 +41,6 @@ def start_container() -> tuple[str, Callable[[], None]]:
         "KAFKA_TRANSACTION_STATE_LOG_MIN_ISR": "1",
         "KAFKA_GROUP_INITIAL_REBALANCE_DELAY_MS": "0",
         "KAFKA_GROUP_MIN_SESSION_TIMEOUT_MS": "1000",
-        "KAFKA_GROUP_MIN_SESSION_TIMEOUT_MS": "1000",
         "KAFKA_AUTO_CREATE_TOPICS_ENABLE": "false",
     }.items():
         container.with_env(name, value)

@@ -30,10 +30,7 @@ class Topics:
 
     def specs(self, partitions: int = 1) -> list[TopicSpec]:
         """Every topic as it should be, with `partitions` partitions where a role may have several."""
-        return [
-            TopicSpec(self[role.name], 1 if role.single else partitions, role.cleanup)
-            for role in ROLES.values()
-        ]
+        return [TopicSpec(self[role.name], 1 if role.single else partitions, role.cleanup) for role in ROLES.values()]
 
     def problems(self, bus: Bus, roles: Iterable[str] = tuple(ROLES)) -> list[TopicMissing | TopicMisconfigured]:
         """What keeps these topics from being used safely; empty when all is well."""

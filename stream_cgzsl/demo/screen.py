@@ -39,7 +39,13 @@ class Screen:
         self._live.update(self._table())
 
     def _table(self) -> Table:
-        table = Table(title="A stream that learns", title_justify="left", box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0))
+        table = Table(
+            title="A stream that learns",
+            title_justify="left",
+            box=box.SIMPLE_HEAD,
+            pad_edge=False,
+            padding=(0, 1, 0, 0),
+        )
         table.add_column("on the stream", no_wrap=True)
         table.add_column("generation", no_wrap=True)
         table.add_column("seen+\nunseen", justify="right")
