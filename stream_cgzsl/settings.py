@@ -82,9 +82,9 @@ def load(flags: Mapping[str, Any], file: Path | None = None, environ: Mapping[st
     for name, value in _read_file(file).items():
         values[name] = (str(file), value)
     for field, info in Settings.model_fields.items():
-        text = environ.get(f"CGZSL_{field.upper()}")
+        text = environ.get(variable(field))
         if text is not None:
-            source, is_table = f"CGZSL_{field.upper()}", "dict" in str(info.annotation)
+            source, is_table = variable(field), "dict" in str(info.annotation)
             values[field] = (source, _table(text, source) if is_table else text)
     for name, value in flags.items():
         if value is not None:
@@ -98,11 +98,16 @@ def load(flags: Mapping[str, Any], file: Path | None = None, environ: Mapping[st
         raise UsageError(f"{source}: {name}: {first['msg']}") from error
 
 
+def variable(setting: str) -> str:
+    """The environment variable of a setting."""
+    return f"CGZSL_{setting.upper()}"
+
+
 def to_environ(settings: Settings) -> dict[str, str]:
     """The variables that give these settings to another process."""
     values = settings.model_dump(exclude_defaults=True)
     return {
-        f"CGZSL_{name.upper()}": json.dumps(value) if isinstance(value, dict) else str(value)
+        variable(name): json.dumps(value) if isinstance(value, dict) else str(value)
         for name, value in values.items()
         if value is not None
     }

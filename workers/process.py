@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import os
 import signal
 import threading
 from collections.abc import Callable
@@ -14,7 +15,12 @@ from stream_cgzsl.metrics import Metrics
 from stream_cgzsl.settings import Settings
 from stream_cgzsl.workers.http import Pages
 
+log = logging.getLogger("worker")
+
 M = TypeVar("M", bound=Metrics)
+
+PARENT_VARIABLE = "CGZSL_PARENT"
+"""Names the process without which a worker should not go on."""
 
 
 class Worker(Protocol):
@@ -31,19 +37,36 @@ def start_logging(level: str) -> None:
 
 
 def stop_on_signals() -> threading.Event:
-    """Set by SIGTERM or Ctrl-C; a second one ends the process at once."""
+    """Set by SIGTERM, by Ctrl-C, or when the process that started this one as a part of itself is gone.
+
+    A second signal ends the process at once. Signals are taken by a thread: a handler that sets an event could find
+    the main thread inside that very event, and wait for ever.
+    """
     stop = threading.Event()
-
-    def handle(number: int, _frame: object) -> None:
-        if stop.is_set():
-            signal.signal(number, signal.SIG_DFL)
-            signal.raise_signal(number)
-        logging.getLogger("worker").info("%s: finishing", signal.Signals(number).name)
-        stop.set()
-
+    taken, given = os.pipe()
+    os.set_blocking(given, False)
+    signal.set_wakeup_fd(given)
     for number in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(number, handle)
+        signal.signal(number, lambda *_: None)
+    threading.Thread(target=_take_signals, args=(taken, stop), name="signals", daemon=True).start()
+    parent = os.environ.get(PARENT_VARIABLE)
+    if parent is not None:
+        threading.Thread(target=_watch_parent, args=(int(parent), stop), name="parent", daemon=True).start()
     return stop
+
+
+def _take_signals(taken: int, stop: threading.Event) -> None:
+    number = os.read(taken, 1)[0]
+    log.info("%s: finishing", signal.Signals(number).name)
+    stop.set()
+    os._exit(128 + os.read(taken, 1)[0])
+
+
+def _watch_parent(parent: int, stop: threading.Event) -> None:
+    while not stop.wait(1.0):
+        if os.getppid() != parent:
+            log.warning("the process that started this one is gone: finishing")
+            stop.set()
 
 
 def serve(

@@ -11,7 +11,8 @@ import time
 from collections.abc import Sequence
 from typing import IO, Any
 
-from stream_cgzsl.settings import Settings, to_environ
+from stream_cgzsl.settings import Settings, to_environ, variable
+from stream_cgzsl.workers.process import PARENT_VARIABLE
 
 log = logging.getLogger("up")
 
@@ -21,9 +22,9 @@ _PATIENCE_SECONDS = 20.0
 def start(command: str, settings: Settings, output: IO[Any] | None = None) -> subprocess.Popen[bytes]:
     """A `learn` or `score` process with these settings. Its own session: a Ctrl-C reaches us, and we tell it."""
     arguments = [sys.executable, "-m", "stream_cgzsl", command]
-    environ = {name: value for name, value in os.environ.items() if not name.startswith("CGZSL_")} | to_environ(
-        settings
-    )
+    ours = {variable(name) for name in Settings.model_fields}
+    environ = {name: value for name, value in os.environ.items() if name not in ours}
+    environ |= {**to_environ(settings), PARENT_VARIABLE: str(os.getpid())}
     return subprocess.Popen(arguments, env=environ, stderr=output, stdout=output, start_new_session=True)
 
 

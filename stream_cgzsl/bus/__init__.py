@@ -30,7 +30,7 @@ def connect(url: str) -> Bus:
         from stream_cgzsl.bus.kafka import KafkaBus
 
         return KafkaBus(url)
-    raise UsageError(f"unknown bus {url!r}: use sqlite:///path.db or kafka://host:port")
+    raise UsageError(f"unknown kind of bus {scheme!r}: use sqlite:///path.db or kafka://host:port")
 
 
 __all__ = [

@@ -15,7 +15,8 @@ from kafka.structs import MemberState, OffsetAndMetadata
 from stream_cgzsl.bus.interface import Reader, Record, Subscription, TopicPartition
 from stream_cgzsl.bus.kafka_errors import connecting, talking, translated
 from stream_cgzsl.bus.kafka_settings import KafkaSettings
-from stream_cgzsl.errors import BusUnavailable, Expired, TopicMissing
+from stream_cgzsl.errors import BusUnavailable, Expired, Refused, TopicMissing
+from stream_cgzsl.schemas.message import Headers
 
 _log = logging.getLogger(__name__)
 _SETTLE_SECONDS = 0.5
@@ -43,12 +44,18 @@ class _Fetching:
         self._heard = time.monotonic()
 
     def poll(self, timeout: float, max_records: int) -> list[Record]:
-        with talking(self._settings):
-            batches = self._client.poll(timeout_ms=int(timeout * 1000), max_records=max_records)
+        try:
+            with talking(self._settings):
+                batches = self._client.poll(timeout_ms=int(timeout * 1000), max_records=max_records)
+        except UnicodeDecodeError as error:
+            raise Refused(
+                f"{self._settings.url}: a record of {', '.join(sorted(self._topics))} has a header name that is not UTF-8; "
+                "Kafka's protocol forbids that and the client cannot read past it: mend its producer and remove the record"
+            ) from error
         if batches:
             self._heard = time.monotonic()
             return [
-                Record(topic, partition, r.offset, r.timestamp, r.key, r.value, tuple(r.headers))
+                Record(topic, partition, r.offset, r.timestamp, r.key, r.value, _headers(r.headers))
                 for (topic, partition), records in batches.items()
                 for r in records
             ]
@@ -66,6 +73,11 @@ class _Fetching:
                 raise
         else:
             self._heard = time.monotonic()
+
+
+def _headers(headers: list[tuple[str, bytes | None]]) -> Headers:
+    """A header without a value is one with an empty value to us."""
+    return tuple((name, b"" if value is None else value) for name, value in headers)
 
 
 class KafkaReader(Reader):

@@ -111,7 +111,11 @@ def test_the_installed_command_tells_its_version() -> None:
 @pytest.mark.parametrize(
     ("arguments", "code", "line"),
     [
-        (["topics", "show", "--bus", "redis://here"], 2, "unknown bus 'redis://here': use sqlite:///path.db or kafka:"),
+        (
+            ["topics", "show", "--bus", "redis://here"],
+            2,
+            "unknown kind of bus 'redis': use sqlite:///path.db or kafka:",
+        ),
         (["topics", "show", "--bus", "sqlite://"], 2, "'sqlite://' names no file"),
         (["topics", "show", "--bus", "sqlite:///x.db?mode=fast"], 2, "'sqlite:///x.db?mode=fast': the options are"),
         (["topics", "show", "--bus", "sqlite:///none/x.db"], 3, "sqlite:///none/x.db: the folder none does not exist"),
@@ -124,8 +128,8 @@ def test_the_installed_command_tells_its_version() -> None:
         (["rollback", "1"], 5, "sqlite:///cgzsl.db: topic 'cgzsl.control'"),
         (["dead-letters", "show"], 5, "sqlite:///cgzsl.db: topic 'cgzsl.dead-letters'"),
         (["schemas", "export", "/proc/schemas"], 2, "cannot write schemas to /proc/schemas: "),
-        (["demo", "--bus", "redis://here"], 2, "unknown bus 'redis://here'"),
-        (["copy", "redis://a", "sqlite:///b.db"], 2, "unknown bus 'redis://a'"),
+        (["demo", "--bus", "redis://here"], 2, "unknown kind of bus 'redis'"),
+        (["copy", "redis://a", "sqlite:///b.db"], 2, "unknown kind of bus 'redis'"),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, list) else "",
 )

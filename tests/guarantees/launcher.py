@@ -77,21 +77,6 @@ class Environment:
 
 
 @dataclass(frozen=True)
-class Hurry:
-    """The Kafka client gives up sooner than it would, so that a test need not wait for it."""
-
-    seconds: float
-
-    def __call__(self) -> None:
-        from stream_cgzsl.bus import kafka, kafka_errors, kafka_reading, kafka_settings, kafka_writing
-
-        for module in (kafka, kafka_errors, kafka_reading, kafka_settings, kafka_writing):
-            for name, value in (("PATIENCE_SECONDS", self.seconds), ("_TIMEOUT_MS", int(self.seconds * 1000))):
-                if hasattr(module, name):
-                    setattr(module, name, value)
-
-
-@dataclass(frozen=True)
 class RandomPolls:
     """Readers return one to seven records at a time, whatever they are asked for."""
 

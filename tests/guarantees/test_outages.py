@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from guarded import Stream, Told, new_stream
-from launcher import Hurry, Point
+from launcher import Point
 
 from stream_cgzsl.bus.broker import Broker
 
@@ -16,7 +16,7 @@ pytestmark = pytest.mark.kafka
 
 @pytest.fixture
 def stream(mortal: Broker, tmp_path: Path) -> Iterator[Stream]:
-    with new_stream(mortal.url, tmp_path) as stream:
+    with new_stream(f"{mortal.url}?patience_ms=4000", tmp_path) as stream:
         yield stream
 
 
@@ -27,7 +27,7 @@ def test_an_outage_is_waited_for(
     gate = tmp_path / "gate"
     gate.touch()
     stream.tell()
-    with stream.learner(Hurry(4.0), Point(place, 2, "wait", gate)) as learner:
+    with stream.learner(Point(place, 2, "wait", gate)) as learner:
         learner.wait_until(lambda _: gate.with_suffix(".reached").exists())
         mortal.kill()
         gate.unlink()
@@ -52,3 +52,4 @@ def test_a_broker_that_restarts_quickly_costs_nothing_but_time(
         stream.wait_for(3, learner)
         learner.end()
     assert stream.told() == undisturbed
+    assert stream.check().problems == []
