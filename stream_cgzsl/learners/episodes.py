@@ -13,6 +13,7 @@ from stream_cgzsl.learners.adam import Adam
 from stream_cgzsl.learners.interface import Monitor, Progress
 from stream_cgzsl.learners.projection import EXPONENT, LEAN, PRIOR, RBF, regression
 from stream_cgzsl.learners.standard import TINY, Standard
+from stream_cgzsl.learners.threads import one_thread
 
 STEPS = 50
 BATCH = 256
@@ -22,6 +23,9 @@ OFFSET = 0.1
 
 FEWEST = 4
 """With fewer classes nothing is learned: the offset would drift."""
+
+SMALL = 1024
+"""Up to so many classes an episode's products are too small to share among threads."""
 
 MOST = 2048
 """Classes that take part in an episode; of more, each episode takes as many at random, so that a step stays bounded."""
@@ -127,13 +131,14 @@ def train(
     episodes = Episodes(standard, recipe, source)
     present = min(classes, MOST)
     kept = present - min(max(2, round(present / 4)), present - 2)
-    for step in range(STEPS):
-        monitor.check()
-        order = torch.randperm(classes, generator=generator)[:present].to(device)
-        half = BATCH // 2
-        hidden_labels = torch.randint(kept, present, (half,), generator=generator)
-        labels = torch.cat([hidden_labels, torch.randint(kept, (BATCH - half,), generator=generator)]).to(device)
-        loss = episodes.loss(weights, sharpness, offset, order, kept, labels, step)
-        optimiser.step(torch.autograd.grad(loss, parameters), RATE * min(1.0, 2 * (1 - step / STEPS)))
-        monitor.progress(Progress(step + 1, STEPS, {"rcl": float(loss.detach())}))
+    with one_thread(small=classes <= SMALL):
+        for step in range(STEPS):
+            monitor.check()
+            order = torch.randperm(classes, generator=generator)[:present].to(device)
+            half = BATCH // 2
+            hidden_labels = torch.randint(kept, present, (half,), generator=generator)
+            labels = torch.cat([hidden_labels, torch.randint(kept, (BATCH - half,), generator=generator)]).to(device)
+            loss = episodes.loss(weights, sharpness, offset, order, kept, labels, step)
+            optimiser.step(torch.autograd.grad(loss, parameters), RATE * min(1.0, 2 * (1 - step / STEPS)))
+            monitor.progress(Progress(step + 1, STEPS, {"rcl": float(loss.detach())}))
     return Trained(weights.detach(), float(offset.detach()))

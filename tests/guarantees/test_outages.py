@@ -29,7 +29,7 @@ def test_an_outage_is_waited_for(
     stream.tell()
     with stream.learner(Point(place, 2, "wait", gate)) as learner:
         learner.wait_until(lambda _: gate.with_suffix(".reached").exists())
-        mortal.kill()
+        mortal.kill() if place == "in commit" else mortal.stop()
         gate.unlink()
         learner.wait_for_log("trying again")
         mortal.restart()
