@@ -18,6 +18,7 @@ from stream_cgzsl.bus import Bus, Lock, Publisher
 from stream_cgzsl.bus.topics import Topics
 from stream_cgzsl.environment import choose_device, environment
 from stream_cgzsl.errors import BrokenLedger, BusUnavailable, Cancelled, Expired, TooManyDeadLetters, UsageError
+from stream_cgzsl.learners import BOUNDS
 from stream_cgzsl.lineage import Configuration, Lineage, Outcome
 from stream_cgzsl.metrics import LearnerMetrics
 from stream_cgzsl.schemas import LedgerRecord, Range
@@ -71,6 +72,10 @@ class LearnerWorker:
         self._rebuild = rebuild
         self._accept_loss = accept_loss
         self._device = choose_device(settings.device)
+        if settings.learner in BOUNDS:
+            raise UsageError(
+                f"{settings.learner!r} keeps every example and is for benchmarks only; choose another --learner"
+            )
         self._configuration = Configuration(settings.learner, settings.options, int(settings.memory_gb * 1e9))
         self._lock: Lock | None = None
         self._ready = False

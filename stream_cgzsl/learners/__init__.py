@@ -24,6 +24,9 @@ LEARNERS = tuple(_FACTORIES)
 
 DEFAULT = LEARNERS[0]
 
+BOUNDS = ("joint",)
+"""Learners that keep every example: something to compare with, never something to run on a stream."""
+
 
 def create(name: str, space: Space, options: Mapping[str, Any] | None = None, device: str = "cpu") -> Learner:
     """The learner `name`, knowing nothing yet. Unknown names, options and devices raise `UsageError`."""
