@@ -24,11 +24,9 @@ class KafkaLock(Lock):
         self._settings = settings
         self._group = group
         self._topic = topic
-        self._session = settings.session_timeout_ms / 1000
         self._changed = threading.Condition()
         self._closing = threading.Event()
         self._owned = False
-        self._polled = 0.0
         self._failure: CgzslError | None = None
         self._thread: threading.Thread | None = None
 
@@ -49,8 +47,10 @@ class KafkaLock(Lock):
         return True
 
     def held(self) -> bool:
-        """A holder that could not poll for a whole session must assume that another one has taken over."""
-        return self._owned and time.monotonic() - self._polled < self._session
+        """As the cluster last said. While it is away nobody else can hold the lock either; whoever is cut off from it
+        alone is fenced, and hears that the lock is lost as soon as it hears anything.
+        """
+        return self._owned
 
     def _keep(self) -> None:
         try:
@@ -77,7 +77,7 @@ class KafkaLock(Lock):
         with self._changed:
             if self._owned != bool(assigned):
                 log.info("%s the lock %r", "holding" if assigned else "waiting for", self._group)
-            self._owned, self._polled = bool(assigned), time.monotonic()
+            self._owned = bool(assigned)
             self._changed.notify_all()
 
     def _end(self, error: CgzslError) -> None:

@@ -84,13 +84,16 @@ class _Outbox:
         """Waits for every acknowledgement and raises the first failure."""
         if not self._underway:
             return
+        deadline = time.monotonic() + self._settings.patience + _GRACE_SECONDS
         with suppress(errors.KafkaTimeoutError):  # each record's own answer, below, says more
             self._client.flush(self._settings.patience + _GRACE_SECONDS)
-        self._wait_until(0)
+        self._wait_until(0, deadline)
 
-    def _wait_until(self, left: int) -> None:
+    def _wait_until(self, left: int, deadline: float | None = None) -> None:
         """Takes the oldest answers until at most `left` bytes are under way, then raises the first failure of them."""
         failure: CgzslError | None = None
+        if deadline is None:  # for all of them together: many records must not be waited for one after the other
+            deadline = time.monotonic() + self._settings.patience + _GRACE_SECONDS
         while self._underway and self._bytes > left:
             receipt, future, topic, size = self._underway.popleft()
             self._bytes -= size
@@ -98,7 +101,7 @@ class _Outbox:
                 answer = future.value
             else:
                 try:
-                    answer = future.get(self._settings.patience + _GRACE_SECONDS)
+                    answer = future.get(max(0.0, deadline - time.monotonic()))
                 except errors.KafkaError as error:
                     failure = failure or self._failure(error, topic)
                     continue

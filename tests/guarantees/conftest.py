@@ -26,21 +26,28 @@ def embedded(tmp_path: Path) -> Iterator[Stream]:
 
 
 @pytest.fixture(scope="session")
-def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> list[Told]:
-    """The windows of the story as a learner leaves them that nothing happens to."""
-    directory = tmp_path_factory.mktemp("undisturbed")
+def here(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stream]:
+    """The story, learned to its end on the embedded bus. For tests that only look at it."""
+    directory = tmp_path_factory.mktemp("here")
     with new_stream(f"sqlite:///{directory / 'bus.db'}", directory) as stream:
         stream.tell()
         stream.learn_until(3)
-        return stream.told()
+        yield stream
+
+
+@pytest.fixture(scope="session")
+def undisturbed(here: Stream) -> list[Told]:
+    """The windows of the story as a learner leaves them that nothing happens to."""
+    return here.told()
 
 
 @pytest.fixture(scope="session", params=["sqlite", pytest.param("kafka", marks=pytest.mark.kafka)])
 def learned(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stream]:
-    """The story, learned to its end on each bus in turn. For tests that only look at it."""
-    directory = tmp_path_factory.mktemp("learned")
-    url = request.getfixturevalue("kafka_url") if request.param == "kafka" else f"sqlite:///{directory / 'bus.db'}"
-    with new_stream(url, directory) as stream:
+    """The same on each bus in turn."""
+    if request.param == "sqlite":
+        yield request.getfixturevalue("here")
+        return
+    with new_stream(request.getfixturevalue("kafka_url"), tmp_path_factory.mktemp("learned")) as stream:
         stream.tell()
         stream.learn_until(3)
         yield stream

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import pytest
 from altering import altered, edited
 from guarded import Stream
 
@@ -25,24 +24,17 @@ def ranges(record: Record, window: bytes, **changes: int) -> Record:
     return edited("windows", record, ranges={**event.ranges, "features": {**spans, partition: changed}})
 
 
-def problems(learned: Stream, tmp_path: Path, change: object) -> list[str]:
-    copy = altered(learned, tmp_path / "copy.db", change)  # type: ignore[arg-type]
+def problems(here: Stream, tmp_path: Path, change: object) -> list[str]:
+    copy = altered(here, tmp_path / "copy.db", change)  # type: ignore[arg-type]
     code, _ = copy.run("check")
     found = copy.check().problems
     assert code == (8 if found else 0)
-    return [text.replace(learned.topics.prefix, "T") for text in found]
+    return [text.replace(here.topics.prefix, "T") for text in found]
 
 
-@pytest.fixture
-def learned(embedded: Stream) -> Stream:
-    embedded.tell()
-    embedded.learn_until(3)
-    return embedded
-
-
-def test_a_stream_nobody_touched_is_sound(learned: Stream, tmp_path: Path) -> None:
-    assert problems(learned, tmp_path, lambda _, record: record) == []
-    found = learned.check()
+def test_a_stream_nobody_touched_is_sound(here: Stream, tmp_path: Path) -> None:
+    assert problems(here, tmp_path, lambda _, record: record) == []
+    found = here.check()
     accounted = (
         found.windows,
         found.accepted,
@@ -55,76 +47,76 @@ def test_a_stream_nobody_touched_is_sound(learned: Stream, tmp_path: Path) -> No
     assert accounted == (3, 4 + 24 + 12 + 39 + 3, 5, 1, 0, 0, 3)
 
 
-def test_a_record_that_vanished(learned: Stream, tmp_path: Path) -> None:
+def test_a_record_that_vanished(here: Stream, tmp_path: Path) -> None:
     gone = [0]
 
     def change(role: str, record: Record) -> Record | None:
         gone[0] += role == "features"
         return None if role == "features" and gone[0] == 2 else record
 
-    (problem,) = problems(learned, tmp_path, change)
+    (problem,) = problems(here, tmp_path, change)
     assert problem.startswith("window 1, T.features/") and "records and counts" in problem
 
 
-def test_a_record_in_no_window(learned: Stream, tmp_path: Path) -> None:
+def test_a_record_in_no_window(here: Stream, tmp_path: Path) -> None:
     def change(role: str, record: Record) -> Record:
         return ranges(record, b"2", start=1, accepted=-1) if role == "windows" else record
 
-    found = problems(learned, tmp_path, change)
+    found = problems(here, tmp_path, change)
     assert len(found) == 2
     assert "does not start where the one before ended" in found[0] and "is in no window" in found[1]
 
 
-def test_a_record_in_two_windows(learned: Stream, tmp_path: Path) -> None:
+def test_a_record_in_two_windows(here: Stream, tmp_path: Path) -> None:
     def change(role: str, record: Record) -> Record:
         return ranges(record, b"2", start=-1, accepted=1) if role == "windows" else record
 
-    found = problems(learned, tmp_path, change)
+    found = problems(here, tmp_path, change)
     assert any("does not start where the one before ended" in problem for problem in found)
 
 
-def test_a_count_that_is_wrong(learned: Stream, tmp_path: Path) -> None:
+def test_a_count_that_is_wrong(here: Stream, tmp_path: Path) -> None:
     def change(role: str, record: Record) -> Record:
         return ranges(record, b"3", accepted=1) if role == "windows" else record
 
-    (problem,) = problems(learned, tmp_path, change)
+    (problem,) = problems(here, tmp_path, change)
     assert problem.startswith("window 3, T.features/") and "records and counts" in problem
 
 
-def test_a_dead_letter_that_vanished(learned: Stream, tmp_path: Path) -> None:
-    (problem,) = problems(learned, tmp_path, lambda role, record: None if role == "dead-letters" else record)
+def test_a_dead_letter_that_vanished(here: Stream, tmp_path: Path) -> None:
+    (problem,) = problems(here, tmp_path, lambda role, record: None if role == "dead-letters" else record)
     assert problem.endswith("counts 1 dead records and has 0 dead letters")
 
 
-def test_a_projection_that_was_changed(learned: Stream, tmp_path: Path) -> None:
+def test_a_projection_that_was_changed(here: Stream, tmp_path: Path) -> None:
     def change(role: str, record: Record) -> Record:
         event = decode(role, record.key, record.value, record.headers) if role == "projections" else None
         if isinstance(event, Projection) and event.generation == 2:
             return edited(role, record, bias=event.bias + 1)
         return record
 
-    (problem,) = problems(learned, tmp_path, change)
+    (problem,) = problems(here, tmp_path, change)
     assert "generation 2 has the digest" in problem
 
 
-def test_a_newest_generation_that_is_not_whole(learned: Stream, tmp_path: Path) -> None:
-    found = problems(learned, tmp_path, lambda role, record: None if role in ("projections", "state") else record)
+def test_a_newest_generation_that_is_not_whole(here: Stream, tmp_path: Path) -> None:
+    found = problems(here, tmp_path, lambda role, record: None if role in ("projections", "state") else record)
     assert found[0] == "the newest generation, 3, is not whole"
     assert found[1].startswith("the newest snapshot, of window 3, is not whole")
 
 
-def test_a_configuration_nobody_wrote_down(learned: Stream, tmp_path: Path) -> None:
+def test_a_configuration_nobody_wrote_down(here: Stream, tmp_path: Path) -> None:
     def change(role: str, record: Record) -> Record:
         if role == "windows" and record.key == b"2":
             return edited(role, record, configuration_digest="0" * 64)
         return record
 
-    assert problems(learned, tmp_path, change) == ["window 2 was learned with a configuration the ledger does not hold"]
+    assert problems(here, tmp_path, change) == ["window 2 was learned with a configuration the ledger does not hold"]
 
 
-def test_a_window_that_was_published_twice(learned: Stream, tmp_path: Path) -> None:
+def test_a_window_that_was_published_twice(here: Stream, tmp_path: Path) -> None:
     def change(role: str, record: Record) -> Record:
         return edited(role, record, number=2) if role == "windows" and record.key == b"3" else record
 
-    code, said = altered(learned, tmp_path / "copy.db", change).run("check")
+    code, said = altered(here, tmp_path / "copy.db", change).run("check")
     assert code == 8 and "has record 2 where record 3 should be" in said

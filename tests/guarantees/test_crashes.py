@@ -18,9 +18,19 @@ BEGIN = int(time.time()) // 10 * 10 - 600  # recent: a broker lets records expir
 
 
 @pytest.mark.parametrize("place", PLACES)
-def test_windows_that_markers_close_come_out_the_same(stream: Stream, undisturbed: list[Told], place: str) -> None:
+def test_windows_that_markers_close_come_out_the_same(embedded: Stream, undisturbed: list[Told], place: str) -> None:
+    embedded.tell()
+    embedded.crash(place, window=2)
+    embedded.learn_until(3)
+    assert embedded.told() == undisturbed
+    assert embedded.check().problems == []
+
+
+def test_one_window_survives_a_crash_at_every_place(stream: Stream, undisturbed: list[Told]) -> None:
+    """One after the other, in the same window: only the last one comes after its commit."""
     stream.tell()
-    stream.crash(place, window=2)
+    for place in PLACES:
+        stream.crash(place, window=2)
     stream.learn_until(3)
     assert stream.told() == undisturbed
     assert stream.check().problems == []

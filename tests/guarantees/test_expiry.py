@@ -8,7 +8,7 @@ from guarded import A, B, Stream
 from stream_cgzsl.windows.replay import Verdict
 
 
-def test_a_learner_refuses_to_jump_over_records_nobody_learned(stream: Stream) -> None:
+def test_a_learner_refuses_to_jump_over_records_nobody_learned_unless_it_is_told_to(stream: Stream) -> None:
     stream.tell(1)
     stream.learn_until(1)
     stream.tell(2)
@@ -16,32 +16,24 @@ def test_a_learner_refuses_to_jump_over_records_nobody_learned(stream: Stream) -
     log = stream.learn_to_its_end(7)
     assert f"{stream.topics['features']}/{partition} [{start}, {start + 3})" in log and "--accept-loss" in log
     assert len(stream.ledger()) == 2
-
-
-def test_a_loss_that_is_accepted_stands_in_the_ledger(stream: Stream) -> None:
-    stream.tell(1)
-    stream.learn_until(1)
-    stream.tell(2)
-    partition, start = lose(stream, 3)
-    stream.learn_until(2, accept_loss=True)
+    stream.tell(3)
+    stream.learn_until(3, accept_loss=True)
     span = stream.ledger()[2].ranges["features"][partition]
     assert (span.start, span.lost) == (start + 3, 3)
-    stream.tell(3)
-    stream.learn_until(3)
     assert stream.check().lost == 3
     stream.assert_sound_from(window=2)
 
 
-def test_a_loss_is_accepted_by_every_policy(stream: Stream) -> None:
+def test_a_loss_is_accepted_by_every_policy(embedded: Stream) -> None:
     """The time of the first waiting record is asked for, and that record is gone."""
-    stream.tell(1)
-    stream.learn_until(1)
-    stream.producer.teach(A, B, rows=20, purpose=5)
-    partition, start = lose(stream, 2)
-    stream.learn_until(2, accept_loss=True, event_time=1, event_idle=0.5)
-    span = stream.ledger()[2].ranges["features"][partition]
+    embedded.tell(1)
+    embedded.learn_until(1)
+    embedded.producer.teach(A, B, rows=20, purpose=5)
+    partition, start = lose(embedded, 2)
+    embedded.learn_until(2, accept_loss=True, event_time=1, event_idle=0.5)
+    span = embedded.ledger()[2].ranges["features"][partition]
     assert (span.start, span.lost) == (start + 2, 2)
-    assert stream.check().problems == []
+    assert embedded.check().problems == []
 
 
 def test_records_that_must_be_trained_again_and_are_gone_are_refused(stream: Stream) -> None:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-from guarded import Stream, Told, new_stream
+from guarded import Child, Stream, Told, new_stream
 from launcher import Point
 
 from stream_cgzsl.bus.broker import Broker
@@ -20,36 +21,51 @@ def stream(mortal: Broker, tmp_path: Path) -> Iterator[Stream]:
         yield stream
 
 
-@pytest.mark.parametrize("place", ["after plan", "in train", "in commit"], ids=["reading", "training", "committing"])
-def test_an_outage_is_waited_for(
-    stream: Stream, mortal: Broker, undisturbed: list[Told], tmp_path: Path, place: str
-) -> None:
-    gate = tmp_path / "gate"
+@contextmanager
+def held_at(stream: Stream, place: str) -> Iterator[Child]:
+    """A learner that waits at a place in window 2 while something happens, and then goes on to the end."""
+    gate = stream.directory / "gate"
     gate.touch()
     stream.tell()
     with stream.learner(Point(place, 2, "wait", gate)) as learner:
         learner.wait_until(lambda _: gate.with_suffix(".reached").exists())
-        mortal.kill() if place == "in commit" else mortal.stop()
-        gate.unlink()
-        learner.wait_for_log("trying again")
-        mortal.restart()
+        yield learner
         stream.wait_for(3, learner)
         learner.end()
+
+
+def go_on(stream: Stream) -> None:
+    (stream.directory / "gate").unlink()
+
+
+def test_a_broker_that_restarts_while_a_window_is_read_costs_nothing_but_time(
+    stream: Stream, mortal: Broker, undisturbed: list[Told]
+) -> None:
+    with held_at(stream, "in read"):
+        mortal.restart()
+        go_on(stream)
     assert stream.told() == undisturbed
     assert stream.check().problems == []
 
 
-def test_a_broker_that_restarts_quickly_costs_nothing_but_time(
-    stream: Stream, mortal: Broker, undisturbed: list[Told], tmp_path: Path
+def test_a_broker_that_is_away_when_training_ends_is_waited_for(
+    stream: Stream, mortal: Broker, undisturbed: list[Told]
 ) -> None:
-    gate = tmp_path / "gate"
-    gate.touch()
-    stream.tell()
-    with stream.learner(Point("in commit", 2, "wait", gate)) as learner:
-        learner.wait_until(lambda _: gate.with_suffix(".reached").exists())
+    with held_at(stream, "in train") as learner:
+        mortal.stop()
+        go_on(stream)
+        learner.wait_for_log("trying again")
         mortal.restart()
-        gate.unlink()
-        stream.wait_for(3, learner)
-        learner.end()
+    assert "cancelled" not in learner.log()
+    assert stream.told() == undisturbed
+    assert stream.check().problems == []
+
+
+def test_a_broker_that_dies_in_a_commit_is_waited_for(stream: Stream, mortal: Broker, undisturbed: list[Told]) -> None:
+    with held_at(stream, "in commit") as learner:
+        mortal.kill()
+        go_on(stream)
+        learner.wait_for_log("trying again")
+        mortal.restart()
     assert stream.told() == undisturbed
     assert stream.check().problems == []

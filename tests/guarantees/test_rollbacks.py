@@ -3,15 +3,22 @@
 from __future__ import annotations
 
 import numpy as np
-import pytest
 from altering import expire
 from guarded import D, Stream
 
 from stream_cgzsl.windows.ledger import load_generation
 
 
-@pytest.mark.parametrize("snapshot_every", [1, 100], ids=["from a snapshot", "trained again"])
-def test_a_rollback_is_a_new_generation_that_equals_an_old_one(stream: Stream, snapshot_every: int) -> None:
+def test_a_rollback_takes_a_snapshot(embedded: Stream) -> None:
+    roll_back(embedded, snapshot_every=1)
+
+
+def test_a_rollback_without_a_snapshot_trains_again(stream: Stream) -> None:
+    roll_back(stream, snapshot_every=100)
+
+
+def roll_back(stream: Stream, snapshot_every: int) -> None:
+    """It is a new generation that equals the old one, and later windows go on from it, also after a restart."""
     stream.tell(1, 2)
     stream.learn_until(2, snapshot_every=snapshot_every)
     first = load_generation(stream.bus, stream.topics, stream.ledger()[1])

@@ -65,7 +65,7 @@ def test_those_who_stand_by_never_take_the_stream_from_the_one_at_work(stream: S
                 stream.wait_for(task, first, second, third)
             time.sleep(SESSION_SECONDS)
             stream.tell(4)
-            stream.wait_for(4, first, second, third)
+            first.wait_for_log("learner: window 4")
             logs = [learner.log() for learner in (first, second, third)]
     assert [log.count("learner: at window") for log in logs] == [1, 0, 0]
     assert [log.count("learner: window") for log in logs] == [4, 0, 0]

@@ -34,18 +34,18 @@ def test_a_run_as_it_was_left_is_identical(learned: Stream) -> None:
     assert replayed(learned, "--verify") == (0, [f"identical: {digest}" for digest in digests])
 
 
-def test_a_result_that_does_not_follow_from_its_inputs_is_different(learned: Stream, tmp_path: Path) -> None:
+def test_a_result_that_does_not_follow_from_its_inputs_is_different(here: Stream, tmp_path: Path) -> None:
     def change(role: str, record: Record) -> Record:
         return edited(role, record, generation="0" * 64) if role == "windows" and record.key == b"2" else record
 
-    code, verdicts = replayed(altered(learned, tmp_path / "copy.db", change))
+    code, verdicts = replayed(altered(here, tmp_path / "copy.db", change))
     assert (code, short(verdicts)) == (10, ["identical", "different", "identical"])
     assert verdicts[1].endswith("the ledger has 000000000000; same environment")
 
 
-def test_inputs_that_are_not_the_same_are_found_out(learned: Stream, tmp_path: Path) -> None:
+def test_inputs_that_are_not_the_same_are_found_out(here: Stream, tmp_path: Path) -> None:
     """A generation follows from all windows before it, and so does the verdict."""
-    start = learned.ledger()[2].ranges["features"]
+    start = here.ledger()[2].ranges["features"]
     place = next((partition, span.start) for partition, span in start.items() if span.accepted > 5)
 
     def change(role: str, record: Record) -> Record:
@@ -54,7 +54,7 @@ def test_inputs_that_are_not_the_same_are_found_out(learned: Stream, tmp_path: P
         vector: Any = decode(role, record.key, record.value, record.headers)
         return edited(role, record, vector=vector.vector * np.float32(1.5))
 
-    code, verdicts = replayed(altered(learned, tmp_path / "copy.db", change))
+    code, verdicts = replayed(altered(here, tmp_path / "copy.db", change))
     assert (code, short(verdicts)) == (11, ["identical", "inputs differ", "inputs differ"])
     assert verdicts[2].endswith("it follows from window 2")
 
@@ -63,11 +63,11 @@ def test_inputs_that_are_not_the_same_are_found_out(learned: Stream, tmp_path: P
     ("turned", "code", "verdict"), [(1e-5, 0, "equivalent"), (0.3, 10, "different")], ids=["a little", "a lot"]
 )
 def test_another_environment_may_differ_a_little(
-    learned: Stream, tmp_path: Path, turned: float, code: int, verdict: str
+    here: Stream, tmp_path: Path, turned: float, code: int, verdict: str
 ) -> None:
     """The ledger says that generation 3 was made by another torch, and its projections are not quite ours."""
-    last = learned.ledger()[-1]
-    generation = load_generation(learned.bus, learned.topics, last)
+    last = here.ledger()[-1]
+    generation = load_generation(here.bus, here.topics, last)
     pushed = {
         c: v + np.float32(turned) * v[::-1] for c, v in zip(generation.class_ids, generation.vectors, strict=True)
     }
@@ -83,16 +83,16 @@ def test_another_environment_may_differ_a_little(
             return edited(role, record, vector=pushed[event.class_id])
         return record
 
-    found, verdicts = replayed(altered(learned, tmp_path / "copy.db", change))
+    found, verdicts = replayed(altered(here, tmp_path / "copy.db", change))
     assert (found, short(verdicts)) == (code, ["identical", "identical", verdict])
     assert "turned at most" in verdicts[2] and "torch 0.1 -> " in verdicts[2]
 
 
-def test_the_same_bytes_in_another_environment_are_identical(learned: Stream, tmp_path: Path) -> None:
+def test_the_same_bytes_in_another_environment_are_identical(here: Stream, tmp_path: Path) -> None:
     def change(role: str, record: Record) -> Record:
         return edited(role, record, environment={"torch": "0.1"}) if role == "windows" else record
 
-    code, verdicts = replayed(altered(learned, tmp_path / "copy.db", change))
+    code, verdicts = replayed(altered(here, tmp_path / "copy.db", change))
     assert (code, short(verdicts)) == (0, ["identical"] * 3)
 
 
@@ -132,23 +132,23 @@ def test_a_part_of_the_windows_can_be_replayed(learned: Stream) -> None:
 @pytest.mark.parametrize(
     "arguments", [("--from", "4"), ("--from", "0"), ("--until", "9"), ("--from", "3", "--until", "2")]
 )
-def test_windows_there_are_not_are_a_matter_of_usage(learned: Stream, arguments: tuple[str, ...]) -> None:
-    code, (said,) = replayed(learned, *arguments)
+def test_windows_there_are_not_are_a_matter_of_usage(here: Stream, arguments: tuple[str, ...]) -> None:
+    code, (said,) = replayed(here, *arguments)
     assert code == 2 and "the ledger has windows 1 to 3" in said
 
 
 # ---- what if
 
 
-def test_other_settings_lead_elsewhere_and_touch_nothing(learned: Stream) -> None:
-    before = learned.told()
-    topics = [learned.topics[role] for role in ROLES]
-    ends = {topic: learned.bus.end_offsets(topic) for topic in topics}
-    code, output = learned.run("replay", "--with", "learner=closed-form", "--until", "2")
+def test_other_settings_lead_elsewhere_and_touch_nothing(here: Stream) -> None:
+    before = here.told()
+    topics = [here.topics[role] for role in ROLES]
+    ends = {topic: here.bus.end_offsets(topic) for topic in topics}
+    code, output = here.run("replay", "--with", "learner=closed-form", "--until", "2")
     lines = output.splitlines()
     assert (code, len(lines)) == (0, 2)
     assert all((told[4] or "")[:12] not in line for told, line in zip(before, lines, strict=False))
-    assert {topic: learned.bus.end_offsets(topic) for topic in topics} == ends
+    assert {topic: here.bus.end_offsets(topic) for topic in topics} == ends
 
 
 def test_what_would_have_been_learned_can_be_published(learned: Stream) -> None:
@@ -168,5 +168,5 @@ def test_what_would_have_been_learned_can_be_published(learned: Stream) -> None:
     "arguments",
     [("--verify", "--with", "learner=ridge"), ("--to", "elsewhere"), ("--with", "learner=ridge", "--from", "2")],
 )
-def test_what_does_not_go_together_is_said(learned: Stream, arguments: tuple[str, ...]) -> None:
-    assert learned.run("replay", *arguments)[0] == 2
+def test_what_does_not_go_together_is_said(here: Stream, arguments: tuple[str, ...]) -> None:
+    assert here.run("replay", *arguments)[0] == 2
