@@ -149,6 +149,8 @@ def _prepare(directory: Path, port: int, properties: Mapping[str, str]) -> str:
     """Writes the broker's settings and formats its data directory where that is new. Returns its address."""
     jars()
     directory.mkdir(parents=True, exist_ok=True)
+    if port and _is_taken(port):
+        raise BusUnavailable(f"port {port} of 127.0.0.1 is taken by another program; choose another port")
     ports = [port or free_port(), free_port()]
     settings = {
         "process.roles": "broker,controller",
@@ -208,6 +210,11 @@ def _launch(directory: Path) -> subprocess.Popen[bytes]:
             raise BusUnavailable(f"the Kafka broker in {directory} did not start; its log {log} ends with:\n{last}")
         time.sleep(0.05)
     return process
+
+
+def _is_taken(port: int) -> bool:
+    with socket.socket() as probe:
+        return probe.connect_ex(("127.0.0.1", port)) == 0
 
 
 def free_port() -> int:

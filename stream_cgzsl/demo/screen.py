@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shutil
+import sys
 from pathlib import Path
 
 from rich import box
@@ -91,10 +93,11 @@ Nothing was forgotten: the first 12 classes were right {_percent(start.first)} o
 def next_steps(url: str, prefix: str, directory: Path) -> str:
     """What to try next; every line a command can be copied from."""
     where = f"--bus {url} --prefix {prefix}"
+    program = "stream-cgzsl" if shutil.which("stream-cgzsl") else sys.argv[0]
     return f"""\
 [bold]What to try next[/bold]
-  its topics             stream-cgzsl topics show {where}
-  let it go on           stream-cgzsl up {where}
-  the same on Kafka      stream-cgzsl broker start && stream-cgzsl demo --bus kafka://localhost:9092
+  its topics             {program} topics show {where}
+  let it go on           {program} up {where}
+  the same on Kafka      {program} broker start && {program} demo --bus kafka://localhost:9092
   your own events        docs/events.md
   the workers' logs      {directory}"""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import socket
 import subprocess
 import sys
 from pathlib import Path
@@ -60,6 +61,13 @@ def stop_elsewhere(directory: Path) -> str:
 def test_a_broker_that_cannot_start_says_why(tmp_path: Path) -> None:
     with pytest.raises(BusUnavailable, match=r"(?s)broker\.log.*no\.such\.Authorizer"):
         broker.start(tmp_path, properties={"authorizer.class.name": "no.such.Authorizer"})
+
+
+def test_a_taken_port_is_named(tmp_path: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as other:
+        port = other.getsockname()[1]
+        with pytest.raises(BusUnavailable, match=f"^port {port} of 127.0.0.1 is taken by another program"):
+            broker.start(tmp_path, port)
 
 
 def test_without_java_the_advice_is_to_install_it(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
