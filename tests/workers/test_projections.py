@@ -40,10 +40,8 @@ def test_before_the_first_generation_nothing_is_ready(tmp_path: Path) -> None:
 
 
 def test_what_ends_the_following_is_raised(tmp_path: Path) -> None:
-    with (
-        Projections.follow(sqlite_url(tmp_path), prefix="nobody") as projections,
-        pytest.raises(Exception, match="nobody.windows"),
-    ):
+    projections = Projections.follow(sqlite_url(tmp_path), prefix="nobody")
+    with projections, pytest.raises(TopicMissing, match=r"nobody\.windows"):
         projections.wait(PATIENCE_SECONDS)
 
 
