@@ -11,7 +11,7 @@ from served_stream import AXES, CLASSES, commit, turned
 
 from stream_cgzsl import generation_file
 from stream_cgzsl.cli import main
-from stream_cgzsl.errors import NotReady, UsageError
+from stream_cgzsl.errors import NotReady, TopicMissing, UsageError
 from stream_cgzsl.projections import Match, Projections
 
 
