@@ -24,7 +24,7 @@ from typing import Any
 import numpy as np
 from kafka import KafkaConsumer, KafkaProducer
 from kafka import TopicPartition as ClientPartition
-from million import Million, learn_a_million
+from million_stream import Million, learn_a_million
 
 from stream_cgzsl.bus import Bus, broker, connect
 from stream_cgzsl.bus.kafka_settings import KafkaSettings

@@ -1,138 +1,67 @@
-"""One window of a million features of 2048 numbers: what it takes a learner process, and what it would take anyway."""
+"""A million features of 2048 numbers in one window, of which 2 GB (250,000 rows) were kept: peak memory of training."""
 
 from __future__ import annotations
 
-import subprocess
+import argparse
+import resource
 import sys
-import time
-from collections.abc import Callable
-from dataclasses import dataclass
-from pathlib import Path
+from time import perf_counter
 
 import numpy as np
-from kafka import KafkaConsumer
-from kafka import TopicPartition as ClientPartition
 
-from stream_cgzsl.bus import Bus, connect
-from stream_cgzsl.bus.kafka_settings import KafkaSettings
-from stream_cgzsl.bus.topics import Topics
-from stream_cgzsl.environment import prepare
-from stream_cgzsl.lineage import Configuration, Lineage
-from stream_cgzsl.schemas import Attribute, Boundary, Feature, encode
-from stream_cgzsl.settings import Settings
-from stream_cgzsl.windows import ledger
-from stream_cgzsl.windows.gather import Gathered
+from stream_cgzsl.learners import LEARNERS, create
+from stream_cgzsl.learners.interface import Space
 from stream_cgzsl.windows.window import Description, Examples, Window
-from stream_cgzsl.workers import together
 
-NUMBERS, CLASSES = 2048, 200
-TOPICS = Topics("million")
-
-
-@dataclass(frozen=True)
-class Million:
-    records: int
-    peak_gb: float
-    seconds: float
-    bare_read: float
-    training: float
-
-    @property
-    def ratio(self) -> float:
-        """Of the time that reading the range and training on the same rows take by themselves."""
-        return self.seconds / (self.bare_read + self.training)
-
-    def __str__(self) -> str:
-        return (
-            f"{self.records:,} features, peak {self.peak_gb:.2f} GB, {self.seconds:.0f} s = {self.ratio:.2f} of "
-            f"{self.bare_read:.0f} s bare read + {self.training:.0f} s training alone"
-        )
+FEATURES = 2048
+ATTRIBUTES = 85
+BAR = 1.0
+"""Gigabytes that training may need beside the kept rows and what importing the libraries takes."""
 
 
-def learn_a_million(url: str, directory: Path, records: int = 1_000_000) -> Million:
-    """Writes the window, has a learner process learn it, and measures both."""
-    settings = Settings(bus=url, prefix=TOPICS.prefix, attributes=16, features=NUMBERS, quiet_seconds=3600)
-    with connect(url) as bus:
-        bus.create(TOPICS.specs(2))
-        _fill(bus, records)
-        bare = _seconds(lambda: _read_bare(url, bus, records))
-        peak, taken = _learn(bus, settings, directory / "learner.log")
-    return Million(records, peak, taken, bare, _train_alone(settings, records))
+def gigabytes() -> float:
+    """The highest this process has been."""
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6
 
 
-def _fill(bus: Bus, records: int) -> None:
-    random = np.random.default_rng(7)
-    with bus.writer() as writer:
-        for number in range(CLASSES):
-            described = Attribute(class_id=f"class-{number:03}", vector=random.random(16, dtype=np.float32))
-            writer.send(TOPICS["attributes"], encode(described))
-        for number in range(records):
-            row = random.random(NUMBERS, dtype=np.float32)
-            event = Feature(class_id=f"class-{number % CLASSES:03}", vector=row, id=f"f{number}")
-            writer.send(TOPICS["features"], encode(event))
-            if number % 50_000 == 0:
-                print(f"\r{number:,} features written ", end="", file=sys.stderr)
-    print(file=sys.stderr)
+def a_window(arrived: int, kept: int, classes: int) -> Window:
+    random = np.random.default_rng(0)
+    described, features = [], {}
+    image = random.normal(size=(ATTRIBUTES, FEATURES)).astype(np.float32) / ATTRIBUTES**0.5
+    for i in range(classes):
+        vector = random.normal(size=ATTRIBUTES).astype(np.float32)
+        described.append(Description(f"c{i:04}", vector))
+        if i % 10:
+            seen = classes - (classes + 9) // 10
+            rows = random.standard_normal((kept // seen, FEATURES), dtype=np.float32)
+            rows += vector @ image
+            features[f"c{i:04}"] = Examples(arrived // seen, np.maximum(rows, 0, out=rows))
+    return Window(1, tuple(described), (), features)
 
 
-def _read_bare(url: str, bus: Bus, records: int) -> None:
-    """The client alone, with our settings."""
-    consumer = KafkaConsumer(**KafkaSettings.parse(url).consumer())
-    partitions = [ClientPartition(TOPICS["features"], p) for p in bus.begin_offsets(TOPICS["features"])]
-    consumer.assign(partitions)
-    for partition in partitions:
-        consumer.seek(partition, 0)
-    left = records
-    while left > 0:
-        left -= sum(len(batch) for batch in consumer.poll(timeout_ms=10_000, max_records=1000).values())
-    consumer.close()
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--check", action="store_true", help=f"fail when training needs {BAR} GB beside its rows")
+    parser.add_argument("--learner", default="episodic", choices=list(LEARNERS))
+    parser.add_argument("--arrived", type=int, default=1_000_000)
+    parser.add_argument("--kept", type=int, default=250_000)
+    parser.add_argument("--classes", type=int, default=100)
+    given = parser.parse_args()
+    window = a_window(given.arrived, given.kept, given.classes)
+    rows = sum(e.rows.nbytes for e in window.features.values()) / 1e9
+    learner = create(given.learner, Space(ATTRIBUTES, FEATURES, signed=False))
+    before = gigabytes()
+    started = perf_counter()
+    generation = learner.fit(window)
+    seconds = perf_counter() - started
+    extra = gigabytes() - before
+    print(
+        f"{given.learner}: {sum(e.count for e in window.features.values())} features, {rows:.2f} GB of them kept, "
+        f"{int(generation.seen.sum())} seen classes: {seconds:.0f} s, peak {gigabytes():.2f} GB, "
+        f"{extra:.2f} GB of it for training"
+    )
+    return int(given.check and extra > BAR)
 
 
-def _learn(bus: Bus, settings: Settings, log: Path) -> tuple[float, float]:
-    """Peak memory of a learner process in GB, and the seconds from the boundary to the commit."""
-    with log.open("wb") as output:
-        process = together.start("learn", settings, output)
-    try:
-        _wait_for(bus, 0, process)
-        with bus.writer() as writer:
-            writer.send(TOPICS["control"], encode(Boundary(reason="a million")))
-        started = time.perf_counter()
-        _wait_for(bus, 1, process)
-        taken = time.perf_counter() - started
-        status = Path(f"/proc/{process.pid}/status").read_text()
-        peak = int(status.partition("VmHWM:")[2].split()[0]) * 1024 / 1e9
-    finally:
-        together.end([process])
-    print(log.read_text().splitlines()[-2], file=sys.stderr)
-    return peak, taken
-
-
-def _wait_for(bus: Bus, number: int, process: subprocess.Popen[bytes]) -> None:
-    while True:
-        last, _ = ledger.read_last(bus, TOPICS)
-        if last is not None and last.number >= number:
-            return
-        if process.poll() is not None:
-            raise RuntimeError(f"the learner ended with exit code {process.returncode}")
-        time.sleep(0.5)
-
-
-def _train_alone(settings: Settings, records: int) -> float:
-    """The same learner on as many rows as the window keeps, which are in memory already."""
-    prepare(settings.threads)
-    memory = int(settings.memory_gb * 1e9)
-    kept = min(records, memory // (4 * NUMBERS)) // CLASSES
-    random = np.random.default_rng(8)
-    names = [f"class-{number:03}" for number in range(CLASSES)]
-    described = tuple(Description(name, random.random(16, dtype=np.float32)) for name in names)
-    rows = random.random((kept * CLASSES, NUMBERS), dtype=np.float32)
-    features = {name: Examples(records // CLASSES, rows[n * kept : (n + 1) * kept]) for n, name in enumerate(names)}
-    gathered = Gathered(Window(1, described, (), features), {}, [], "", frozenset())
-    lineage = Lineage(settings.genesis(), Configuration(settings.learner, settings.options, memory), "cpu")
-    return _seconds(lambda: lineage.apply("train", gathered))
-
-
-def _seconds(work: Callable[[], object]) -> float:
-    started = time.perf_counter()
-    work()
-    return time.perf_counter() - started
+if __name__ == "__main__":
+    sys.exit(main())
