@@ -197,17 +197,17 @@ def main() -> int:
     arguments = parser.parse_args()
     short: list[str] = []
     million: Million | None = None
-    with tempfile.TemporaryDirectory(prefix="cgzsl-bench-") as directory:
-        with kafka_at(arguments.kafka, Path(directory) / "broker") as url:
-            bare, ours, ratio = compare_reading(url, arguments.records, arguments.rounds, arguments.partitions)
-            print(f"read      bare {bare:8,.0f} records/s   window {ours:8,.0f} records/s   {ratio:.2f} of bare")
-            plain, whole = compare_committing(url, arguments.rounds)
-            print(
-                f"commit    bare {plain:8.2f} s           window {whole:8.2f} s           {whole / plain:.2f} of bare"
-            )
-            if arguments.million:
-                million = learn_a_million(url, Path(directory))
-                print(f"million   {million}")
+    with (
+        tempfile.TemporaryDirectory(prefix="cgzsl-bench-") as directory,
+        kafka_at(arguments.kafka, Path(directory) / "broker") as url,
+    ):
+        bare, ours, ratio = compare_reading(url, arguments.records, arguments.rounds, arguments.partitions)
+        print(f"read      bare {bare:8,.0f} records/s   window {ours:8,.0f} records/s   {ratio:.2f} of bare")
+        plain, whole = compare_committing(url, arguments.rounds)
+        print(f"commit    bare {plain:8.2f} s           window {whole:8.2f} s           {whole / plain:.2f} of bare")
+        if arguments.million:
+            million = learn_a_million(url, Path(directory))
+            print(f"million   {million}")
     if ratio < BAR_READ:
         short.append(f"reading is {ratio:.2f} of the bare client, the bar is {BAR_READ}")
     if million is not None and million.peak_gb > BAR_MEMORY_GB:
