@@ -11,6 +11,7 @@ from kafka import KafkaConsumer
 
 from stream_cgzsl.bus.interface import Lock
 from stream_cgzsl.bus.kafka_errors import connecting, talking
+from stream_cgzsl.bus.kafka_joining import go_on_joining
 from stream_cgzsl.bus.kafka_settings import KafkaSettings
 from stream_cgzsl.errors import BusUnavailable, CgzslError
 
@@ -70,6 +71,7 @@ class KafkaLock(Lock):
             self._end(BusUnavailable(f"{self._settings.url}: the membership of {self._group!r} was lost: {error!r}"))
 
     def _poll(self, client: Any) -> None:
+        go_on_joining(client)
         client.poll(timeout_ms=200, max_records=1)
         assigned = client.assignment()
         if assigned:

@@ -14,6 +14,7 @@ from kafka.structs import MemberState, OffsetAndMetadata
 
 from stream_cgzsl.bus.interface import Reader, Record, Subscription, TopicPartition
 from stream_cgzsl.bus.kafka_errors import connecting, talking, translated
+from stream_cgzsl.bus.kafka_joining import go_on_joining
 from stream_cgzsl.bus.kafka_settings import KafkaSettings
 from stream_cgzsl.errors import BusUnavailable, Expired, Refused, TopicMissing
 from stream_cgzsl.schemas.message import Headers
@@ -158,6 +159,7 @@ class KafkaSubscription(Subscription):
             return held
         if self._client.group_metadata().state != MemberState.STABLE:
             timeout = max(timeout, _SETTLE_SECONDS)
+        go_on_joining(self._client)
         return self._fetching.poll(timeout, max_records)
 
     def commit(self, offsets: Mapping[TopicPartition, int]) -> None:
@@ -176,6 +178,7 @@ class KafkaSubscription(Subscription):
                     return
                 if time.monotonic() > deadline:
                     raise translated(error, self._settings, self._topic) from error
+                go_on_joining(self._client)
                 self._held += self._fetching.poll(
                     _SETTLE_SECONDS, 1000
                 )  # a rebalance comes to its end only while we poll
