@@ -13,7 +13,7 @@ from stream_cgzsl.schemas.projection import Projection, Withdrawal
 from stream_cgzsl.schemas.roles import ROLES, Role
 from stream_cgzsl.schemas.sample import Candidate, Prediction, Sample
 from stream_cgzsl.schemas.state import CHUNK_BYTES, StateChunk
-from stream_cgzsl.schemas.window import Genesis, LedgerRecord, Published, Range, Serving
+from stream_cgzsl.schemas.window import Genesis, LedgerRecord, Prequential, Published, Range, Serving
 
 __all__ = [
     "CHUNK_BYTES",
@@ -36,6 +36,7 @@ __all__ = [
     "LedgerRecord",
     "Message",
     "Prediction",
+    "Prequential",
     "Projection",
     "Published",
     "Range",

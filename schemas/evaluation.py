@@ -7,11 +7,16 @@ from typing import ClassVar
 from pydantic import Field
 
 from stream_cgzsl.schemas.event import Event
-from stream_cgzsl.schemas.fields import Count, Name, Sha256, Share
+from stream_cgzsl.schemas.fields import Count, Name, Number, Sha256, Share
 
 
 class Evaluation(Event):
-    """Per-class mean accuracies of one generation over the holdout below its ledger record's cut."""
+    """Per-class mean accuracies of one generation over the holdout below its ledger record's cut.
+
+    `forgetting` is how much lower the accuracy of learned classes is than the best it has been since each was learned,
+    `area` the area under the curve of seen against unseen accuracy, `movement` the angle in radians by which each
+    class's projection turned since the generation before.
+    """
 
     TYPE: ClassVar[str] = "cgzsl.evaluation"
     KEY: ClassVar[str | None] = "generation"
@@ -22,4 +27,7 @@ class Evaluation(Event):
     seen: Share | None = None
     unseen: Share | None = None
     harmonic: Share | None = None
+    forgetting: Share | None = None
+    area: Share | None = None
     per_class: dict[Name, Share] = Field(default_factory=dict)
+    movement: dict[Name, Number] = Field(default_factory=dict)

@@ -7,7 +7,7 @@ from typing import ClassVar, Literal
 from stream_cgzsl.schemas.event import Event, Part, VectorEvent
 from stream_cgzsl.schemas.fields import Count, Flag, Name, Number, Text
 
-Status = Literal["ok", "no-model", "invalid"]
+Status = Literal["ok", "unknown", "no-model", "invalid"]
 
 
 class Sample(VectorEvent):
@@ -28,8 +28,9 @@ class Candidate(Part):
 class Prediction(Event):
     """The answer to one sample, by one generation.
 
-    `ok`: `class_id` and `score` are the first of `top`. `no-model`: there is no servable generation yet.
-    `invalid`: the sample could not be used, `error` says why; it is in dead-letters too.
+    `ok`: `class_id` and `score` are the first of `top`, `margin` is its lead over the second. `unknown`: the best score
+    is below the operator's threshold; the same fields, but no `class_id`. `no-model`: there is no servable generation
+    yet. `invalid`: the sample could not be used, `error` says why; it is in dead-letters too.
     """
 
     TYPE: ClassVar[str] = "cgzsl.prediction"
@@ -39,6 +40,7 @@ class Prediction(Event):
     status: Status
     class_id: Name | None = None
     score: Number | None = None
+    margin: Number | None = None
     top: tuple[Candidate, ...] = ()
     generation: Count | None = None
     error: Text | None = None

@@ -7,7 +7,20 @@ from typing import ClassVar, Literal
 from pydantic import Field
 
 from stream_cgzsl.schemas.event import Event, Part
-from stream_cgzsl.schemas.fields import Blob, Count, Facts, Flag, Name, Partition, Positive, Sha256, Text, Whole
+from stream_cgzsl.schemas.fields import (
+    Blob,
+    Count,
+    Facts,
+    Flag,
+    Name,
+    Number,
+    Partition,
+    Positive,
+    Sha256,
+    Share,
+    Text,
+    Whole,
+)
 
 Kind = Literal["genesis", "train", "describe", "failed", "rollback"]
 
@@ -56,12 +69,25 @@ class Serving(Part):
     calibration: Facts = Field(default_factory=dict)
 
 
+class Prequential(Part):
+    """How the generation before classified this window's features before they were learned: per-class mean accuracies.
+
+    `seen` is of classes that were learned by then, `unseen` of classes that were only described. Classes nobody had
+    described are in neither. `rows` features were looked at, the same ones in every replay.
+    """
+
+    rows: Count
+    seen: Share | None = None
+    unseen: Share | None = None
+
+
 class LedgerRecord(Event):
     """One window: what went in, what came out, and where the result stands.
 
     `ranges` is per role (attributes, features, control), per partition. `inputs` is the sha256 of the accepted
     inputs in training order. `configuration` stands here when it changed; its digest always does. `to` is the
-    generation a rollback went back to, `until_ms` the event time an event-time window reaches to.
+    generation a rollback went back to, `losses` the last value of each term in training, `until_ms` the event time an
+    event-time window reaches to.
     """
 
     TYPE: ClassVar[str] = "cgzsl.window"
@@ -84,6 +110,8 @@ class LedgerRecord(Event):
     serving: Serving | None = None
     projections: Published | None = None
     state: Published | None = None
+    prequential: Prequential | None = None
+    losses: dict[Name, Number] = Field(default_factory=dict)
     error: Text | None = None
     to: Count | None = None
     until_ms: Count | None = None

@@ -1,43 +1,77 @@
 """The names of every metric, typed, in one list: dashboards and alerts are checked against it.
 
-One `Metrics` a process, with a registry of its own. Calls are per batch or per window, never per record.
+One `Metrics` a process, with a registry of its own. Calls are per batch or per window, never per record. Whatever can be
+counted is exported as zero from the start, so that a rate is right from the first event.
 """
 
 from __future__ import annotations
 
-from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, Info
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, Info, ProcessCollector
 
 from stream_cgzsl import __version__
+from stream_cgzsl.distribution import Distribution
 from stream_cgzsl.schemas import LedgerRecord
+from stream_cgzsl.schemas.errors import REASONS, STREAM_REASONS
 
 _SECONDS = (0.01, 0.03, 0.1, 0.3, 1, 3, 10, 30, 100, 300, 1000)
 _FAST = (0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5)
+_SCORES = tuple(round(-1 + 0.1 * step, 1) for step in range(31))  # projections have length 1 on average
+_MARGINS = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2)
+
+POLICIES = ("marker", "describe", "count", "event-time", "max-age", "rollback", "rebuild", "accept-loss")
+"""Why a window closed. A marker's own words are not among them: anybody may write anything there."""
+
+KINDS = ("seen", "unseen", "harmonic")
+"""The accuracies there are: of learned classes, of classes only described, and the harmonic mean of the two."""
 
 
 class Metrics:
+    """What every worker exports."""
+
     def __init__(self, worker: str) -> None:
         self.registry = r = CollectorRegistry()
+        ProcessCollector(registry=r)
         Info("cgzsl_build", "version and kind of this worker", registry=r).info(
             {"version": __version__, "worker": worker}
         )
         self.generation = Gauge("cgzsl_generation_number", "the newest generation this worker has", registry=r)
         self.classes = Gauge("cgzsl_classes", "live classes in it", ["kind"], registry=r)
+        self.last_success = Gauge(
+            "cgzsl_last_success_timestamp_seconds",
+            "when this worker last did its work: committed a window, answered a batch, published an evaluation",
+            registry=r,
+        )
         self.bus_errors = Counter(
             "cgzsl_bus_errors_total", "times the bus did not answer and was asked again", registry=r
         )
+        self.lag = Gauge(
+            "cgzsl_lag_records", "records on the bus that this worker has not taken yet", ["role"], registry=r
+        )
+        self.rebalances = Counter(
+            "cgzsl_rebalances_total", "times this worker's share of the partitions changed", registry=r
+        )
         for kind in ("seen", "unseen"):
             self.classes.labels(kind)
+
+    def serving(self, seen: int, unseen: int, generation: int) -> None:
+        """Another generation is the newest."""
+        self.generation.set(generation)
+        self.classes.labels("seen").set(seen)
+        self.classes.labels("unseen").set(unseen)
 
 
 class LearnerMetrics(Metrics):
     def __init__(self) -> None:
         super().__init__("learner")
         r = self.registry
+        self.active = Gauge(
+            "cgzsl_learner_active", "1 while this learner is the one at work, 0 while it stands by", registry=r
+        )
         self.records = Counter(
             "cgzsl_records_total", "input records, by what became of them", ["role", "fate"], registry=r
         )
         self.dead = Counter("cgzsl_dead_letters_total", "input records that could not be used", ["reason"], registry=r)
-        self.windows = Counter("cgzsl_windows_total", "windows committed", ["kind"], registry=r)
+        self.windows = Counter("cgzsl_windows_total", "windows committed", ["kind", "policy"], registry=r)
         self.phase_seconds = Histogram(
             "cgzsl_window_phase_seconds",
             "time of each numbered step of a window",
@@ -45,36 +79,74 @@ class LearnerMetrics(Metrics):
             buckets=_SECONDS,
             registry=r,
         )
-        self.backlog = Gauge("cgzsl_backlog_records", "records waiting for the next window", ["role"], registry=r)
-        self.last_commit = Gauge(
-            "cgzsl_last_commit_timestamp_seconds", "when the last window was committed", registry=r
+        self.open_since = Gauge(
+            "cgzsl_open_window_timestamp_seconds",
+            "when the first record that waits for the next window was noticed; 0 when none waits",
+            registry=r,
         )
         self.state_bytes = Gauge("cgzsl_state_bytes", "size of the last snapshot", registry=r)
         self.loss = Gauge("cgzsl_loss", "the latest value of each loss term", ["term"], registry=r)
+        self.replay = Counter(
+            "cgzsl_replayed_features_total",
+            "generated features, kept or rejected by the classifier",
+            ["fate"],
+            registry=r,
+        )
+        self.prequential = Gauge(
+            "cgzsl_prequential_accuracy_ratio",
+            "share of the last window that the generation before it classified correctly, per-class mean",
+            ["kind"],
+            registry=r,
+        )
+        self.drift = Gauge(
+            "cgzsl_projection_drift_radians",
+            "how far the last window turned the projections",
+            ["statistic"],
+            registry=r,
+        )
+        self.transactions = Counter("cgzsl_transactions_total", "commits, by how they ended", ["outcome"], registry=r)
+        self.device_bytes = Gauge(
+            "cgzsl_device_memory_bytes", "peak memory of the accelerator since the start; 0 without one", registry=r
+        )
         for role in ("attributes", "features", "control"):
-            for fate in ("accepted", "duplicate", "late", "dead"):
+            for fate in ("accepted", "duplicate", "late", "dead", "lost"):
                 self.records.labels(role, fate)
-            self.backlog.labels(role)
-        for kind in ("train", "describe", "failed", "rollback"):
-            self.windows.labels(kind)
+            self.lag.labels(role)
+        for reason in (*REASONS, *STREAM_REASONS):
+            self.dead.labels(reason)
+        for kind in ("train", "failed"):
+            for policy in ("marker", "count", "event-time", "max-age"):
+                self.windows.labels(kind, policy)
+        self.windows.labels("describe", "describe")
+        self.windows.labels("rollback", "rollback")
         for phase in ("read", "train", "commit"):
             self.phase_seconds.labels(phase)
+        for fate in ("kept", "rejected"):
+            self.replay.labels(fate)
+        for outcome in ("committed", "aborted", "fenced", "unknown"):
+            self.transactions.labels(outcome)
 
     def committed(self, record: LedgerRecord) -> None:
         """Counts one window, from its ledger record."""
-        self.windows.labels(record.kind).inc()
-        self.generation.set(record.number)
-        self.classes.labels("seen").set(record.seen)
-        self.classes.labels("unseen").set(record.unseen)
-        self.last_commit.set_to_current_time()
+        self.windows.labels(record.kind, policy_of(record)).inc()
+        self.serving(record.seen, record.unseen, record.number)
+        self.last_success.set_to_current_time()
         for role, spans in record.ranges.items():
             for span in spans.values():
                 self.records.labels(role, "accepted").inc(span.accepted)
                 self.records.labels(role, "duplicate").inc(span.duplicate)
                 self.records.labels(role, "late").inc(span.late)
                 self.records.labels(role, "dead").inc(sum(span.dead.values()))
+                self.records.labels(role, "lost").inc(span.lost)
                 for reason, count in span.dead.items():
                     self.dead.labels(reason).inc(count)
+
+
+def policy_of(record: LedgerRecord) -> str:
+    """Which of `POLICIES` closed the window."""
+    if record.kind == "rollback":
+        return "rollback" if record.reason not in POLICIES else record.reason
+    return record.reason if record.reason in POLICIES else "marker"
 
 
 class ScorerMetrics(Metrics):
@@ -85,6 +157,49 @@ class ScorerMetrics(Metrics):
         self.batch_seconds = Histogram(
             "cgzsl_batch_seconds", "from a batch read to its answers acknowledged", buckets=_FAST, registry=r
         )
+        self.answer_seconds = Histogram(
+            "cgzsl_answer_seconds",
+            "from the time of a batch's oldest sample to its answer acknowledged",
+            buckets=_FAST,
+            registry=r,
+        )
         self.load_seconds = Histogram("cgzsl_load_seconds", "loading a generation", buckets=_SECONDS, registry=r)
-        for status in ("ok", "no-model", "invalid"):
+        self.scores = Distribution("cgzsl_score", "best score of each answer", _SCORES, r)
+        self.margins = Distribution("cgzsl_margin", "by how much the best class leads the second", _MARGINS, r)
+        self.drift = Gauge(
+            "cgzsl_swap_drift_radians", "how far the last swap turned the projections", ["statistic"], registry=r
+        )
+        for status in ("ok", "unknown", "no-model", "invalid"):
             self.predictions.labels(status)
+        self.lag.labels("samples")
+
+
+class EvaluatorMetrics(Metrics):
+    def __init__(self) -> None:
+        super().__init__("evaluator")
+        r = self.registry
+        self.accuracy = Gauge(
+            "cgzsl_holdout_accuracy_ratio", "per-class mean accuracy of the newest generation", ["kind"], registry=r
+        )
+        self.forgetting = Gauge(
+            "cgzsl_forgetting_ratio", "how much worse learned classes are than they once were", registry=r
+        )
+        self.area = Gauge("cgzsl_seen_unseen_area_ratio", "area under the seen-unseen curve", registry=r)
+        self.holdout = Gauge(
+            "cgzsl_holdout_records", "labelled examples the newest generation was tested with", registry=r
+        )
+        self.evaluations = Counter(
+            "cgzsl_evaluations_total", "generations evaluated, or gone before", ["outcome"], registry=r
+        )
+        self.evaluation_seconds = Histogram(
+            "cgzsl_evaluation_seconds", "evaluating one generation", buckets=_SECONDS, registry=r
+        )
+        self.class_accuracy = Gauge(
+            "cgzsl_class_accuracy_ratio",
+            "accuracy of single classes (only with --class-series)",
+            ["class_id"],
+            registry=r,
+        )
+        for outcome in ("published", "gone"):
+            self.evaluations.labels(outcome)
+        self.lag.labels("holdout")

@@ -57,10 +57,15 @@ class Settings(BaseModel):
 
     top_k: PositiveInt = Field(5, description="candidates in an answer")
     batch: PositiveInt = Field(256, description="samples answered at once")
+    batch_seconds: float = Field(0.002, ge=0, description="how long a batch waits for more samples")
+    reject_score: float | None = Field(None, description="answer `unknown` where the best score is below this")
     max_wait: float = Field(30.0, ge=0, description="seconds a sample waits for the first generation")
 
     host: str = Field("127.0.0.1", description="address of /metrics, /healthz and /readyz")
     port: NonNegativeInt | None = Field(None, description="port of these pages; 0: any free one; unset: none")
+    class_series: NonNegativeInt = Field(
+        0, description="export accuracies of at most so many single classes, the worst"
+    )
     log_level: Literal["debug", "info", "warning", "error"] = Field("info", description="how much to log")
 
     def genesis(self) -> Genesis:

@@ -135,7 +135,7 @@ class LearnerWorker:
                 cut = planner.look(records[-1])  # 1 plan
                 if cut is None:
                     for role in ("attributes", "features"):
-                        self._metrics.backlog.labels(role).set(planner.backlog(role))
+                        self._metrics.lag.labels(role).set(planner.backlog(role))
                     planner.wait(_LOOK_SECONDS)
                     continue
                 lineage = self._window(publisher, restorer, lineage, cut)
