@@ -31,6 +31,11 @@ def choose_device(wanted: str) -> str:
     return wanted
 
 
+def peak_memory(device: str) -> int:
+    """The most bytes of the accelerator in use at once since the start; 0 without one."""
+    return int(torch.cuda.max_memory_allocated(device)) if device.startswith("cuda") else 0
+
+
 def prepare(threads: int) -> None:
     """Fixes what torch would otherwise choose by the machine: call once, before any tensor is made."""
     torch.set_num_threads(threads)

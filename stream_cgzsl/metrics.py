@@ -6,7 +6,15 @@ counted is exported as zero from the start, so that a rate is right from the fir
 
 from __future__ import annotations
 
-from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, Info, ProcessCollector
+from prometheus_client import (
+    CollectorRegistry,
+    Counter,
+    Gauge,
+    Histogram,
+    Info,
+    ProcessCollector,
+    disable_created_metrics,
+)
 
 from stream_cgzsl import __version__
 from stream_cgzsl.distribution import Distribution
@@ -24,6 +32,15 @@ POLICIES = ("marker", "describe", "count", "event-time", "max-age", "rollback", 
 KINDS = ("seen", "unseen", "harmonic")
 """The accuracies there are: of learned classes, of classes only described, and the harmonic mean of the two."""
 
+WINDOWS = (
+    *((kind, policy) for kind in ("train", "failed") for policy in ("marker", "count", "event-time", "max-age")),
+    *((kind, policy) for kind in ("describe", "failed") for policy in ("describe", "rebuild")),
+    *(("rollback", policy) for policy in ("rollback", "accept-loss")),
+)
+"""Every kind of window that is committed, with the policies that can close it."""
+
+disable_created_metrics()  # type: ignore[no-untyped-call]  # to Prometheus each would be a series more
+
 
 class Metrics:
     """What every worker exports."""
@@ -34,6 +51,7 @@ class Metrics:
         Info("cgzsl_build", "version and kind of this worker", registry=r).info(
             {"version": __version__, "worker": worker}
         )
+        self.ready = Gauge("cgzsl_ready", "1 while /readyz says that this worker is of use", registry=r)
         self.generation = Gauge("cgzsl_generation_number", "the newest generation this worker has", registry=r)
         self.classes = Gauge("cgzsl_classes", "live classes in it", ["kind"], registry=r)
         self.last_success = Gauge(
@@ -114,11 +132,8 @@ class LearnerMetrics(Metrics):
             self.lag.labels(role)
         for reason in (*REASONS, *STREAM_REASONS):
             self.dead.labels(reason)
-        for kind in ("train", "failed"):
-            for policy in ("marker", "count", "event-time", "max-age"):
-                self.windows.labels(kind, policy)
-        self.windows.labels("describe", "describe")
-        self.windows.labels("rollback", "rollback")
+        for kind, policy in WINDOWS:
+            self.windows.labels(kind, policy)
         for phase in ("read", "train", "commit"):
             self.phase_seconds.labels(phase)
         for fate in ("kept", "rejected"):

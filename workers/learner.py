@@ -37,7 +37,7 @@ from stream_cgzsl.windows.restore import (
     late_before_of,
     reconfigured,
 )
-from stream_cgzsl.workers.telling import Watch, tell
+from stream_cgzsl.workers.telling import Waiting, Watch, counted, tell
 
 log = logging.getLogger("learner")
 
@@ -78,10 +78,13 @@ class LearnerWorker:
             )
         self._configuration = Configuration(settings.learner, settings.options, int(settings.memory_gb * 1e9))
         self._lock: Lock | None = None
-        self._ready = False
+        self._why_not_ready: str | None = "not connected yet"
+        self._waiting = Waiting(metrics)
+        metrics.active.set_function(lambda: float(self._at_work()))
 
     def why_not_ready(self) -> str | None:
-        return None if self._ready else "standing by, or not restored from the ledger yet"
+        """A learner is of use at work and also standing by: an orchestrator that replaces one by the other may go on."""
+        return self._why_not_ready
 
     def run(self) -> None:
         """Learns window after window. A bus that is away is waited for; every other error ends the worker."""
@@ -96,17 +99,19 @@ class LearnerWorker:
             except Cancelled as reason:
                 log.info("%s", reason)
             except BusUnavailable as error:
+                self._why_not_ready = "the bus is away"
                 self._metrics.bus_errors.inc()
                 log.warning("%s; trying again in %g s", error, _RETRY_SECONDS)
                 self._stop.wait(_RETRY_SECONDS)
             finally:
-                self._ready = False
+                self._waiting.none()
 
     def _stand_by(self) -> bool:
         """Waits until no other learner of the stream is at work; False when this one must stop before."""
         assert self._lock is not None
         if self._lock.acquire(_JOIN_SECONDS):
             return True
+        self._why_not_ready = None
         log.info("standing by: another learner is at work, or was until a moment ago")
         while not self._stop.is_set():
             if self._lock.acquire(1.0):
@@ -115,9 +120,13 @@ class LearnerWorker:
 
     def _learn(self, publisher: Publisher) -> None:
         """From the ledger as it is now to the last window before `stop`."""
+        self._why_not_ready = "not restored from the ledger yet"
+        self._metrics.rebalances.inc()  # this learner has the control topic now
         records = ledger.read_all(self._bus, self._topics)
         if not records:
-            records = [publish(publisher, self._topics, Commit(self._genesis()))]
+            genesis = Commit(self._genesis())
+            with counted(self._metrics):
+                records = [publish(publisher, self._topics, genesis)]
             log.info("new stream %r: %s", self._topics.prefix, records[0].genesis)
         restorer = Restorer(self._bus, self._topics, records, self._device, self._alive, self._rebuild)
         self._starts(records)
@@ -128,14 +137,14 @@ class LearnerWorker:
         until_ms = late_before_of(records, len(records))
         planner = Planner(self._bus, self._topics, self._policies(), records[-1], until_ms, time.monotonic)
         log.info("at window %d with %d classes; waiting for events", records[-1].number, len(lineage.live))
-        self._ready = True
+        self._metrics.serving(records[-1].seen, records[-1].unseen, records[-1].number)
+        self._why_not_ready = None
         with closing(planner):
             while not self._stop.is_set():
                 self._alive()
                 cut = planner.look(records[-1])  # 1 plan
+                self._waiting.noticed(len(records), planner.waiting(records[-1]))
                 if cut is None:
-                    for role in ("attributes", "features"):
-                        self._metrics.lag.labels(role).set(planner.backlog(role))
                     planner.wait(_LOOK_SECONDS)
                     continue
                 lineage = self._window(publisher, restorer, lineage, cut)
@@ -192,12 +201,12 @@ class LearnerWorker:
             to=cut.to if outcome.kind == "rollback" else None,
             until_ms=cut.until_ms,
         )
-        record = publish(  # 4 commit
-            publisher, self._topics, Commit(record, generation, lineage.names, outcome.withdrawn, state, dead)
-        )
+        commit = Commit(record, generation, lineage.names, outcome.withdrawn, state, dead)
+        with counted(self._metrics):
+            record = publish(publisher, self._topics, commit)  # 4 commit
         clock.append(time.perf_counter())
         records.append(record)
-        tell(self._metrics, record, len(dead), clock, len(state or b""))
+        tell(self._metrics, record, len(dead), clock, len(state or b""), self._device)
         return lineage
 
     def _roll_back(self, restorer: Restorer, lineage: Lineage, gathered: Gathered, to: int) -> tuple[Lineage, Outcome]:
@@ -268,4 +277,7 @@ class LearnerWorker:
 
     def _interrupted(self) -> bool:
         """Told to stop, or the lock is gone: another learner may be at work already."""
-        return self._stop.is_set() or not (self._lock is not None and self._lock.held())
+        return self._stop.is_set() or not self._at_work()
+
+    def _at_work(self) -> bool:
+        return self._lock is not None and self._lock.held()

@@ -80,6 +80,7 @@ def serve(
     stop = stop_on_signals()
     with connect(settings.bus) as bus:
         worker = build(bus, topics, settings, metrics, stop)
+        metrics.ready.set_function(lambda: float(worker.why_not_ready() is None))
         pages = None
         if settings.port is not None:
             pages = Pages(settings.host, settings.port, metrics.registry, worker.why_not_ready)

@@ -18,6 +18,7 @@ class Markers:
     """A control record closes the window at the cut it names, or at the ends of the topics when it is read."""
 
     def __init__(self, bus: Bus, topics: Topics, start: int) -> None:
+        self._bus = bus
         self._tp = TopicPartition(topics["control"], 0)
         self._reader: Reader = bus.reader({self._tp: start})
         self._start = start
@@ -88,6 +89,10 @@ class Markers:
         control = Range(start=self._start, end=end, accepted=accepted, dead=counts)
         self._start, self._dead = end, []
         return dead, control
+
+    def backlog(self, start: int) -> int:
+        """How many control records from offset `start` on are in no window, less the unusable ones already met."""
+        return max(0, self._bus.end_offsets(self._tp.topic)[0] - start - len(self._dead))
 
     def close(self) -> None:
         self._reader.close()

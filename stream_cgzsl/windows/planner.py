@@ -70,9 +70,13 @@ class Planner:
         """Until a control record comes, but no longer than `seconds`."""
         self._markers.wait(seconds)
 
-    def backlog(self, role: str) -> int:
-        """Records of a role that wait for the next window."""
-        return self._stream.backlog(role, self._stream.ends(role))
+    def waiting(self, last: LedgerRecord) -> dict[str, int]:
+        """Records of each role that wait for the window after `last`. Blocks for a few round trips.
+
+        Unusable control records are not waited for: they go with whatever window comes next.
+        """
+        counts = {role: self._stream.backlog(role, self._stream.ends(role)) for role in ("attributes", "features")}
+        return {**counts, "control": self._markers.backlog(last.ranges["control"][0].end)}
 
     def close(self) -> None:
         self._markers.close()

@@ -297,5 +297,22 @@ def test_the_backlog_is_what_waits_behind_the_last_window(bus: Bus) -> None:
     with closing(Planner(bus, TOPICS, Policies(count=5), last, None, lambda: 0.0)) as planner:
         cut = planner.look(last)
         assert cut is not None
-        planner.look(after(last, cut))
-        assert (planner.backlog("features"), planner.backlog("attributes")) == (1, 0)
+        last = after(last, cut)
+        planner.look(last)
+        assert planner.waiting(last) == {"attributes": 0, "features": 1, "control": 0}
+
+
+def test_a_marker_waits_until_its_window_is_committed_but_an_unusable_one_is_not_waited_for(bus: Bus) -> None:
+    last = ledger_record(bus)
+    producer = Producer(bus)
+    with closing(Planner(bus, TOPICS, Policies(), last, None, lambda: 0.0)) as planner:
+        producer.send("control", Message(None, b"?"))
+        assert planner.look(last) is None
+        assert planner.waiting(last)["control"] == 0
+        producer.boundary()
+        cut = planner.look(last)
+        assert cut is not None
+        assert planner.waiting(last)["control"] == 2  # both go with the window that is open
+        last = after(last, cut)
+        assert planner.look(last) is None
+        assert planner.waiting(last)["control"] == 0

@@ -37,6 +37,7 @@ from stream_cgzsl.windows import ledger
 from stream_cgzsl.windows.check import check
 
 A, B, C, D = CLASSES[:4]
+FAILED = {"kind": "failed", "policy": "marker"}
 
 
 @pytest.fixture
@@ -163,8 +164,8 @@ def test_metrics_tell_what_the_ledger_tells(bus: Bus, producer: Producer) -> Non
         wait(bus, 2, alive=worker.alive)
     value = worker.metrics.registry.get_sample_value
     assert value("cgzsl_generation_number") == 2
-    assert value("cgzsl_windows_total", {"kind": "train"}) == 1
-    assert value("cgzsl_windows_total", {"kind": "describe"}) == 1
+    assert value("cgzsl_windows_total", {"kind": "train", "policy": "marker"}) == 1
+    assert value("cgzsl_windows_total", {"kind": "describe", "policy": "describe"}) == 1
     assert value("cgzsl_classes", {"kind": "seen"}) == 1
     assert value("cgzsl_classes", {"kind": "unseen"}) == 1
     assert [
@@ -205,7 +206,7 @@ def test_a_window_that_cannot_be_trained_fails_once_and_the_stream_goes_on(
         producer.boundary()
         after = wait(bus, 2, alive=worker.alive)
     assert (after.kind, after.seen, after.unseen) == ("train", 1, 1)
-    assert worker.metrics.registry.get_sample_value("cgzsl_windows_total", {"kind": "failed"}) == 0
+    assert worker.metrics.registry.get_sample_value("cgzsl_windows_total", FAILED) == 0
 
 
 def test_more_dead_letters_than_allowed_stop_the_learner_before_it_commits(bus: Bus, producer: Producer) -> None:
@@ -230,7 +231,7 @@ def test_a_second_learner_stands_by_and_takes_over(bus: Bus, producer: Producer)
     with learner(settings_for(bus)) as first, learner(settings_for(bus)) as second:
         producer.describe(A)
         wait(bus, 1, alive=first.alive)
-        (busy,) = [w for w in (first, second) if w.worker.why_not_ready() is None]
+        (busy,) = [w for w in (first, second) if w.metrics.registry.get_sample_value("cgzsl_learner_active")]
         busy.stop.set()
         busy.wait()
         producer.describe(B)

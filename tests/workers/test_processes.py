@@ -88,7 +88,7 @@ def test_a_learner_and_a_scorer_from_start_to_end(bus: Bus, tmp_path: Path) -> N
         learner_pages = address(learn_log)
         assert page(f"{learner_pages}/readyz") == (200, "ready\n")
         metrics = page(f"{learner_pages}/metrics")[1]
-        assert 'cgzsl_windows_total{kind="train"} 1.0' in metrics
+        assert 'cgzsl_windows_total{kind="train",policy="marker"} 1.0' in metrics
         assert "cgzsl_generation_number 1.0" in page(f"{scorer_pages}/metrics")[1]
         status, text = page(f"{learner_pages}/")
         assert (status, text) == (404, "the pages are /metrics, /healthz and /readyz\n")
