@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import torch
 from torch.linalg import LinAlgError as _LinAlgError  # type: ignore[attr-defined]
 
@@ -143,6 +144,10 @@ class Lineage:
         """This lineage, an earlier one, becomes window `number` as it is: what a rollback does."""
         self.number = number
         return Outcome("rollback", self._learner.describe(Window(number)), ())
+
+    def generate(self, class_ids: Sequence[str], rows: int) -> npt.NDArray[np.float32] | None:
+        """What the learner would replay of these learned classes; see `Learner.generate`."""
+        return self._learner.generate(class_ids, rows)
 
     def snapshot(self) -> bytes:
         """Everything, as safetensors: the learner's arrays, the id hashes, and JSON for the rest."""

@@ -15,7 +15,7 @@ from stream_cgzsl.learners.batches import Balanced, Rows
 from stream_cgzsl.learners.closed_form import scorer
 from stream_cgzsl.learners.evidence import Scorer
 from stream_cgzsl.learners.interface import Monitor, Progress, Snapshot, Space
-from stream_cgzsl.learners.networked import NetworkLearner, Networks
+from stream_cgzsl.learners.networked import Draw, NetworkLearner, Networks
 from stream_cgzsl.learners.networks import Generator, Projector, noise
 from stream_cgzsl.learners.options import parse_options
 from stream_cgzsl.learners.prequential import Withheld
@@ -59,25 +59,30 @@ class Adversarial(NetworkLearner, StandardisingLearner):
             d.w2.mul_(TIMID)
         return g, d
 
+    def _draw(self, networks: Networks, statistics: Statistics, rng: torch.Generator) -> Draw:
+        standard = self._standard(statistics, decide_shared(statistics).shared)
+        inputs, back = Inputs.of(standard), published_directions(standard)
+        centre = standard.centre.to(torch.float32)
+
+        def draw(labels: Tensor) -> Tensor:
+            x = inputs[labels].through(networks[0], noise(len(labels), inputs.attributes, rng))
+            return losses.unit(x @ back + centre)
+
+        return draw
+
     def _generate(
         self, networks: Networks, before: Statistics, classes: Tensor, rows: int, rng: torch.Generator
     ) -> Replay:
-        g, d = networks
         standard = self._standard(before, decide_shared(before).shared)
-        inputs, back = Inputs.of(standard), published_directions(standard)
-        answers = head(projected(standard, d)[classes], standard.signal)
+        answers = head(projected(standard, networks[1])[classes], standard.signal)
         vectors = (standard.whitening.gain * standard.whitening.out_of(answers.weights)).to(torch.float32)
         biases = answers.biases.to(torch.float32)
         centre = standard.centre.to(torch.float32)
 
-        def generate(labels: Tensor) -> Tensor:
-            x = inputs[labels].through(g, noise(len(labels), inputs.attributes, rng))
-            return losses.unit(x @ back + centre)
-
         def classify(x: Tensor) -> Tensor:
             return classes[(losses.unit(x - centre) @ vectors.T + biases).argmax(1)]
 
-        return replay(classes, rows, generate, classify)
+        return replay(classes, rows, self._draw(networks, before, rng), classify)
 
     def _optimise(
         self, lesson: Lesson, withheld: Withheld, replayed: Replay, networks: Networks | None, monitor: Monitor

@@ -23,7 +23,6 @@ from torch import Tensor
 from stream_cgzsl.learners import losses
 from stream_cgzsl.learners.batches import Rows
 from stream_cgzsl.learners.networked import Networks
-from stream_cgzsl.learners.networks import noise
 from stream_cgzsl.learners.paper import Paper
 from stream_cgzsl.learners.replay import Replay
 from stream_cgzsl.learners.statistics import Statistics
@@ -78,13 +77,12 @@ class AuthorsCode(Paper):
     def _generate(
         self, networks: Networks, before: Statistics, classes: Tensor, rows: int, rng: torch.Generator
     ) -> Replay:
-        g, d = networks
         attributes = attributes_of(before, self.device)
         means = losses.unit(torch.from_numpy(before.means).to(self.device, torch.float32))  # [seen, F]
         with torch.no_grad():
-            s = losses.unit(d(attributes))[classes]  # [seen, F]
+            s = losses.unit(networks[1](attributes))[classes]  # [seen, F]
             labels = classes.repeat_interleave(rows)
-            x = losses.unit(g.generate(noise(len(labels), attributes, rng), attributes[labels]))
+            x = self._draw(networks, before, rng)(labels)
             nearest = (x @ means.T).argmax(1)  # [seen * rows]
             by_d = (x[:rows] @ s.T).argmax(1)  # [rows] of the first class
         passes = ((by_d == 0) == (nearest[:rows] == 0)).repeat(len(classes))

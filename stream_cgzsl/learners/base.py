@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -128,6 +128,13 @@ class StatisticsLearner(Learner):
         statistics = Snapshot(_under("statistics.", snapshot.arrays), meta["statistics"])
         self._statistics = Statistics.restore(self.space, statistics)
         self._memory = Snapshot(_under("memory.", snapshot.arrays), meta["memory"])
+
+
+def require_learned(statistics: Statistics, class_ids: Sequence[str]) -> None:
+    """Raises `UsageError` for a class without examples: it cannot be replayed."""
+    for class_id in class_ids:
+        if class_id not in statistics.moments.counts:
+            raise UsageError(f"class {class_id!r} has no examples yet: only learned classes can be replayed")
 
 
 def unlearned(number: int, statistics: Statistics, shared: Shared) -> Generation:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import torch
 
+from stream_cgzsl.learners.features import unit
 from stream_cgzsl.learners.standard import Standard
 from stream_cgzsl.learners.triangular import times_lower_transposed
+from stream_cgzsl.learners.whitening import Whitening
 
 JITTER = 1e-8
 """Added to the covariance, whose mean variance is 1, so that one of few rows has a Cholesky factor too."""
@@ -24,9 +26,7 @@ class Draws:
     def __init__(self, standard: Standard, directions: torch.Tensor, batch: int, generator: torch.Generator) -> None:
         """`directions` [k, features]; every `take` is of `batch` labels."""
         whitening = standard.whitening
-        covariance = whitening.covariance()
-        covariance.diagonal().add_(JITTER)
-        factor = torch.linalg.cholesky(covariance).to(torch.float32)
+        factor = _factor(whitening)
         z = torch.randn(BATCHES * batch, whitening.features, generator=generator).to(factor.device)
         published = whitening.out_of(directions).to(torch.float32)  # [k, features]
         self._batch = batch
@@ -47,3 +47,19 @@ class Draws:
         squares = self._offset_squares[labels] + 2 * sign * between + self._noise_squares[noise]
         products = self._offset_products[labels] + sign * self._noise_products[noise]  # [batch, k]
         return products * (self._gain * squares.clamp_min(1e-12).rsqrt())[:, None]
+
+
+def drawn(whitening: Whitening, means: torch.Tensor, rows: int, generator: torch.Generator) -> torch.Tensor:
+    """[classes, rows, features] float32: draws themselves, published features of length 1. `means` are of the classes."""
+    factor = _factor(whitening)
+    z = torch.randn(len(means) * rows, whitening.features, generator=generator).to(factor.device)
+    noise = whitening.variance**0.5 * times_lower_transposed(z, factor)
+    return unit(means.to(torch.float32)[:, None] + noise.view(len(means), rows, -1))
+
+
+def _factor(whitening: Whitening) -> torch.Tensor:
+    """L with LL' = S, float32."""
+    covariance = whitening.covariance()
+    covariance.diagonal().add_(JITTER)
+    factor: torch.Tensor = torch.linalg.cholesky(covariance)
+    return factor.to(torch.float32)

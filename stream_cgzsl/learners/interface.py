@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -84,6 +84,14 @@ class Learner(ABC):
     @abstractmethod
     def restore(self, snapshot: Snapshot) -> None:
         """Becomes the learner that took the snapshot. Raises `ValueError` when it is of another learner or space."""
+
+    def generate(self, class_ids: Sequence[str], rows: int) -> npt.NDArray[np.float32] | None:  # noqa: ARG002
+        """Features as replay makes them, `rows` of each of these learned classes (at least one): [classes, rows, features].
+
+        They are in the published feature space, at length 1, and the same ones every time; the learner stays as it
+        is. None from a learner that replays nothing. Raises `UsageError` for a class without examples.
+        """
+        return None
 
 
 Factory = Callable[[Space, Mapping[str, Any], str], Learner]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 import torch
 
@@ -32,6 +34,9 @@ class Joint(Episodic):
             new = [lesson.window.features[class_id].rows] if class_id in lesson.window.features else []
             rows[class_id] = np.concatenate([np.asarray(part, np.float32) for part in (*old, *new)])
         return rows
+
+    def generate(self, class_ids: Sequence[str], rows: int) -> None:
+        """It has the real rows and replays nothing."""
 
     def _source(self, lesson: Lesson, standard: Standard, directions: torch.Tensor, random: torch.Generator) -> Source:
         rows = self._rows(lesson)

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+import numpy.typing as npt
 import torch
 from torch import Tensor
 
 from stream_cgzsl.errors import TrainingFailed, UsageError
-from stream_cgzsl.learners.base import Lesson, StatisticsLearner
+from stream_cgzsl.learners.base import Lesson, StatisticsLearner, require_learned
 from stream_cgzsl.learners.calibration import Evidence
 from stream_cgzsl.learners.evidence import Scorer
 from stream_cgzsl.learners.interface import Monitor, Snapshot
@@ -22,6 +24,9 @@ from stream_cgzsl.learners.replay import Replay, nothing
 from stream_cgzsl.learners.statistics import Statistics
 
 Networks = tuple[Generator, Projector]
+
+Draw = Callable[[Tensor], Tensor]
+"""[rows] classes, by index in order of id -> [rows, features], published features of length 1"""
 
 
 @dataclass(frozen=True)
@@ -86,6 +91,10 @@ class NetworkLearner(StatisticsLearner):
         """Scores as they are published, without offset."""
 
     @abstractmethod
+    def _draw(self, networks: Networks, statistics: Statistics, rng: torch.Generator) -> Draw:
+        """G of some classes, with noise from `rng`."""
+
+    @abstractmethod
     def _generate(
         self, networks: Networks, before: Statistics, classes: Tensor, rows: int, rng: torch.Generator
     ) -> Replay:
@@ -127,6 +136,16 @@ class NetworkLearner(StatisticsLearner):
         if not rows:
             return nothing(self.space.features, self.device)
         return self._generate(networks, lesson.before, classes, rows, self._rng(lesson.window.number, "replay"))
+
+    def generate(self, class_ids: Sequence[str], rows: int) -> npt.NDArray[np.float32] | None:
+        statistics, networks = self._statistics, self._remembered(self._memory)
+        require_learned(statistics, class_ids)
+        assert networks is not None, "a class is seen only after a window was trained"
+        places = torch.tensor([statistics.class_ids.index(c) for c in class_ids], device=self.device)
+        with torch.no_grad():
+            x = self._draw(networks, statistics, self._rng(0, "generate"))(places.repeat_interleave(rows))
+        generated: npt.NDArray[np.float32] = x.view(len(class_ids), rows, -1).cpu().numpy()
+        return generated
 
     def _remembered(self, memory: Snapshot) -> Networks | None:
         """Copies of the networks in a memory, on the device."""

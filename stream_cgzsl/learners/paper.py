@@ -15,7 +15,7 @@ from stream_cgzsl.learners.base import Lesson
 from stream_cgzsl.learners.batches import shuffled
 from stream_cgzsl.learners.evidence import Scorer
 from stream_cgzsl.learners.interface import Monitor, Progress, Snapshot, Space
-from stream_cgzsl.learners.networked import NetworkLearner, Networks
+from stream_cgzsl.learners.networked import Draw, NetworkLearner, Networks
 from stream_cgzsl.learners.networks import Generator, Projector, noise
 from stream_cgzsl.learners.options import parse_options
 from stream_cgzsl.learners.prequential import Withheld
@@ -44,17 +44,19 @@ class Paper(NetworkLearner):
         size = self.space.features**-0.5  # of a number in a feature of length 1; without it, D's units die
         return Generator(*sizes, g, rng, 2 * size), Projector(*sizes, d, rng, size)
 
+    def _draw(self, networks: Networks, statistics: Statistics, rng: torch.Generator) -> Draw:
+        attributes = attributes_of(statistics, self.device)
+
+        def draw(labels: Tensor) -> Tensor:
+            return losses.unit(networks[0].generate(noise(len(labels), attributes, rng), attributes[labels]))
+
+        return draw
+
     def _generate(
         self, networks: Networks, before: Statistics, classes: Tensor, rows: int, rng: torch.Generator
     ) -> Replay:
-        g, d = networks
-        attributes = attributes_of(before, self.device)
-        s = losses.unit(d(attributes[classes])).detach()  # [seen, features]
-
-        def generate(labels: Tensor) -> Tensor:
-            return losses.unit(g.generate(noise(len(labels), attributes, rng), attributes[labels]))
-
-        return replay(classes, rows, generate, lambda x: classes[(x @ s.T).argmax(1)])
+        s = losses.unit(networks[1](attributes_of(before, self.device)[classes])).detach()  # [seen, features]
+        return replay(classes, rows, self._draw(networks, before, rng), lambda x: classes[(x @ s.T).argmax(1)])
 
     def _optimise(
         self, lesson: Lesson, withheld: Withheld, replayed: Replay, networks: Networks | None, monitor: Monitor

@@ -2,7 +2,16 @@
 
 from __future__ import annotations
 
-from stream_cgzsl.learners.base import StatisticsLearner
+from collections.abc import Sequence
+
+import numpy as np
+import numpy.typing as npt
+import torch
+
+from stream_cgzsl.learners.base import StatisticsLearner, require_learned
+from stream_cgzsl.learners.draws import drawn
+from stream_cgzsl.learners.randomness import generator
+from stream_cgzsl.learners.shared import decide_shared
 from stream_cgzsl.learners.standard import Standard, standardise
 from stream_cgzsl.learners.statistics import Statistics
 from stream_cgzsl.learners.whitening import whiten
@@ -28,3 +37,11 @@ class StandardisingLearner(StatisticsLearner):
         whitening = whitening or whiten(statistics.moments, self.device, self.symmetric, self.whitened)
         self._last, self._statistics_standardised = standardise(statistics, shared, whitening), statistics
         return self._last
+
+    def generate(self, class_ids: Sequence[str], rows: int) -> npt.NDArray[np.float32] | None:
+        statistics = self._statistics
+        require_learned(statistics, class_ids)
+        whitening = self._standard(statistics, decide_shared(statistics).shared).whitening
+        means = np.stack([statistics.moments.means[class_id] for class_id in class_ids])
+        random = generator(self.space.seed, 0, "generate")
+        return drawn(whitening, torch.from_numpy(means).to(self.device), rows, random).cpu().numpy()

@@ -179,6 +179,42 @@ def test_memory_holds_no_example(name: str) -> None:
                 assert distances.min() > 1e-4
 
 
+replaying = pytest.mark.parametrize("name", [name for name in LEARNERS if name not in ("ridge", "joint")])
+
+
+@replaying
+def test_generated_features_are_published_ones_and_always_the_same(name: str) -> None:
+    windows = stream(World())
+    learner = made(name)
+    for window in windows:
+        learner.fit(window)
+    before = state(learner)
+    chosen = ["c0006", "c0000"]
+    features = learner.generate(chosen, 5)
+    again = made(name)
+    again.restore(from_bytes(before))
+    assert features is not None and features.shape == (2, 5, SPACE.features)
+    np.testing.assert_allclose(np.linalg.norm(features, axis=2), 1, atol=1e-5)
+    assert len(np.unique(features.reshape(10, -1), axis=0)) == 10
+    np.testing.assert_array_equal(features, again.generate(chosen, 5))
+    assert state(learner) == before
+
+
+@replaying
+def test_classes_without_examples_cannot_be_generated(name: str) -> None:
+    learner = made(name)
+    learner.fit(stream(World())[0])
+    with pytest.raises(UsageError, match="class 'c0007' has no examples yet"):
+        learner.generate(["c0000", "c0007"], 5)
+
+
+@pytest.mark.parametrize("name", ["ridge", "joint"])
+def test_learners_without_replay_generate_nothing(name: str) -> None:
+    learner = made(name)
+    learner.fit(stream(World())[0])
+    assert learner.generate(["c0000"], 5) is None
+
+
 @every_learner
 def test_snapshots_of_others_are_refused(name: str) -> None:
     learner = made(name, replace(SPACE, seed=99))
