@@ -1,11 +1,20 @@
-"""The pages of a worker: /metrics for Prometheus, /healthz (alive) and /readyz (of use)."""
+"""The pages of a worker: /metrics for Prometheus, /healthz (alive) and /readyz (of use).
+
+They are for the machines that watch over a worker, on a network of their own: nothing is asked of whoever comes, and
+nothing can be changed. A client that is slow, rude or gone costs one thread for a few seconds, never the worker.
+"""
 
 from __future__ import annotations
 
 import logging
+import socket
+import sys
 import threading
 from collections.abc import Callable
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http import HTTPStatus
+from http.server import BaseHTTPRequestHandler
+from socketserver import ThreadingTCPServer
+from typing import Any
 
 from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, generate_latest
 
@@ -13,39 +22,89 @@ from stream_cgzsl.errors import UsageError
 
 log = logging.getLogger(__name__)
 
+_PATIENCE_SECONDS = 10.0
+_TEXT = "text/plain; charset=utf-8"
+
+Ready = Callable[[], str | None]
+"""None, or why the worker is not ready yet."""
+
+
+class _Handler(BaseHTTPRequestHandler):
+    """GET and HEAD of the three pages; whatever else is asked for is told so in a line of text."""
+
+    server_version = "stream-cgzsl"
+    sys_version = ""  # which Python this is, is nobody's business
+    timeout = _PATIENCE_SECONDS  # of each read and write: a client that sends or takes nothing is hung up on
+    server: _Server
+
+    def do_GET(self) -> None:
+        path = self.path.partition("?")[0]
+        if path == "/metrics":
+            self.answer(HTTPStatus.OK, generate_latest(self.server.registry), CONTENT_TYPE_LATEST)
+        elif path == "/healthz":
+            self.answer(HTTPStatus.OK, b"alive\n")
+        elif path == "/readyz":
+            why_not = self.server.ready()
+            status = HTTPStatus.OK if why_not is None else HTTPStatus.SERVICE_UNAVAILABLE
+            self.answer(status, f"{why_not or 'ready'}\n".encode())
+        else:
+            self.answer(HTTPStatus.NOT_FOUND, b"the pages are /metrics, /healthz and /readyz\n")
+
+    do_HEAD = do_GET
+
+    def answer(self, status: HTTPStatus, body: bytes, kind: str = _TEXT) -> None:
+        self.send_response(status)
+        self.send_header("Content-Type", kind)
+        self.send_header("Content-Length", str(len(body)))
+        self.send_header("Cache-Control", "no-store")
+        if status is HTTPStatus.METHOD_NOT_ALLOWED:
+            self.send_header("Allow", "GET, HEAD")
+        self.end_headers()
+        if self.command != "HEAD":
+            self.wfile.write(body)
+
+    def send_error(self, code: int, message: str | None = None, explain: str | None = None) -> None:  # noqa: ARG002
+        """What the base class finds wrong with a request. It would answer in HTML, and quote what was sent."""
+        if code == HTTPStatus.NOT_IMPLEMENTED:
+            self.answer(HTTPStatus.METHOD_NOT_ALLOWED, b"these pages can only be read: GET or HEAD\n")
+        else:
+            self.answer(HTTPStatus(code), f"{HTTPStatus(code).phrase}\n".encode())
+
+    def log_message(self, format: str, *args: object) -> None:
+        log.debug(format, *args)
+
+
+class _Server(ThreadingTCPServer):
+    """Not `http.server`'s own, which asks the name service who we are before it serves anything."""
+
+    allow_reuse_address = True
+    daemon_threads = True
+
+    def __init__(self, host: str, port: int, registry: CollectorRegistry, ready: Ready) -> None:
+        self.registry = registry
+        self.ready = ready
+        self.address_family = socket.AF_INET6 if ":" in host else socket.AF_INET
+        super().__init__((host, port), _Handler)
+
+    def handle_error(self, request: Any, client_address: Any) -> None:  # noqa: ARG002
+        """A client that is gone before it has its answer is no news; anything else is a mistake of ours."""
+        error = sys.exception()
+        if isinstance(error, OSError):
+            log.debug("%s did not take its answer: %r", client_address, error)
+        else:
+            log.error("a page could not be answered: %r", error, exc_info=error)
+
 
 class Pages:
-    """Serves from a thread of its own until closed. `ready` answers None, or why the worker is not ready yet."""
+    """Serves from a thread of its own until closed."""
 
-    def __init__(self, host: str, port: int, registry: CollectorRegistry, ready: Callable[[], str | None]) -> None:
-        class Handler(BaseHTTPRequestHandler):
-            def do_GET(self) -> None:
-                if self.path == "/metrics":
-                    self.answer(200, generate_latest(registry), CONTENT_TYPE_LATEST)
-                elif self.path == "/healthz":
-                    self.answer(200, b"alive\n")
-                elif self.path == "/readyz":
-                    why_not = ready()
-                    self.answer(200 if why_not is None else 503, f"{why_not or 'ready'}\n".encode())
-                else:
-                    self.answer(404, b"the pages are /metrics, /healthz and /readyz\n")
-
-            def answer(self, status: int, body: bytes, kind: str = "text/plain; charset=utf-8") -> None:
-                self.send_response(status)
-                self.send_header("Content-Type", kind)
-                self.send_header("Content-Length", str(len(body)))
-                self.end_headers()
-                self.wfile.write(body)
-
-            def log_message(self, format: str, *args: object) -> None:
-                log.debug(format, *args)
-
+    def __init__(self, host: str, port: int, registry: CollectorRegistry, ready: Ready) -> None:
         try:
-            self._server = ThreadingHTTPServer((host, port), Handler)
-        except OSError as error:
+            self._server = _Server(host, port, registry, ready)
+        except (OSError, OverflowError) as error:
             raise UsageError(f"cannot serve /metrics on {host}:{port}: {error}; choose another --port") from error
-        self._server.daemon_threads = True
-        self.url = f"http://{host}:{self._server.server_port}"
+        shown = f"[{host}]" if ":" in host else host
+        self.url = f"http://{shown}:{self._server.server_address[1]}"
         self._thread = threading.Thread(target=self._server.serve_forever, name="pages", daemon=True)
         self._thread.start()
         log.info("metrics at %s/metrics", self.url)
