@@ -12,8 +12,8 @@ import sys
 import numpy as np
 
 from stream_cgzsl.benchmark.datasets import Dataset, data_folder, load
-from stream_cgzsl.benchmark.protocol import ONLINE, windows
 from stream_cgzsl.benchmark.scores import Run, run
+from stream_cgzsl.benchmark.settings import plan_for, windows
 from stream_cgzsl.learners import LEARNERS, create
 
 SETS = {"CUB": ("efflite2", None), "BANKING77": ("minilm", True)}
@@ -43,7 +43,7 @@ def three(runs: list[Run], reading: str) -> tuple[float, float, float]:
 def measured(name: str, data: Dataset, seeds: int, orders: int) -> list[Run]:
     """A run per seed in the file's order of classes; with `orders`, a run per permuted order instead."""
     shared = SETS[data.name][1]
-    plan = ONLINE[data.name]
+    plan = plan_for(data, "online")
     if orders:
         return [run(create(name, data.space(0, shared)), data, windows(data, plan, order)) for order in range(orders)]
     return [run(create(name, data.space(seed, shared)), data, windows(data, plan)) for seed in range(seeds)]

@@ -9,8 +9,8 @@ from dataclasses import replace
 import numpy as np
 
 from stream_cgzsl.benchmark.datasets import data_folder, load
-from stream_cgzsl.benchmark.protocol import ONLINE, windows
 from stream_cgzsl.benchmark.scores import accuracy
+from stream_cgzsl.benchmark.settings import plan_for, windows
 from stream_cgzsl.learners import create
 from stream_cgzsl.windows.window import Window
 
@@ -31,7 +31,7 @@ def main() -> int:
     parser.add_argument("--seeds", type=int, default=3)
     given = parser.parse_args()
     data = load(data_folder(given.data) / "CUB", "efflite2")
-    parts = list(windows(data, ONLINE["CUB"]))
+    parts = list(windows(data, plan_for(data, "online")))
     streamed, whole = [], []
     for seed in range(given.seeds):
         learner = create("episodic", data.space(seed))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from time import perf_counter
 from typing import Any
@@ -18,37 +18,52 @@ from stream_cgzsl.windows.window import Window
 
 @dataclass(frozen=True)
 class Accuracy:
-    """Mean accuracy per class, in percent, of the seen and of the unseen classes of one label space."""
+    """Mean accuracy per class, in percent, of the seen and of the unseen classes of one label space.
 
-    seen: float
-    unseen: float
+    None where there is no such class to test.
+    """
+
+    seen: float | None
+    unseen: float | None
 
     @property
-    def harmonic(self) -> float:
+    def harmonic(self) -> float | None:
+        if self.seen is None or self.unseen is None:
+            return None
         total = self.seen + self.unseen
         return 2 * self.seen * self.unseen / total if total else 0.0
 
 
 @dataclass(frozen=True)
 class Scores:
-    """One reading of a run: an accuracy a window, and their means. mH is the mean of the harmonic means."""
+    """One reading of a run: an accuracy a window, and their means. mH is the mean of the harmonic means.
+
+    Windows that have no such figure are left out of a mean: in the static setting the last one has no unseen class, so
+    that mUA and mH are over T - 1 windows, as the paper has them. A mean of nothing is None.
+    """
 
     windows: tuple[Accuracy, ...]
 
     @property
-    def mSA(self) -> float:
-        return float(np.mean([accuracy.seen for accuracy in self.windows]))
+    def mSA(self) -> float | None:
+        return mean([accuracy.seen for accuracy in self.windows])
 
     @property
-    def mUA(self) -> float:
-        return float(np.mean([accuracy.unseen for accuracy in self.windows]))
+    def mUA(self) -> float | None:
+        return mean([accuracy.unseen for accuracy in self.windows])
 
     @property
-    def mH(self) -> float:
-        return float(np.mean([accuracy.harmonic for accuracy in self.windows]))
+    def mH(self) -> float | None:
+        return mean([accuracy.harmonic for accuracy in self.windows])
 
     def __str__(self) -> str:
-        return f"{self.mSA:.1f} / {self.mUA:.1f} / {self.mH:.1f}"
+        return " / ".join("-" if figure is None else f"{figure:.1f}" for figure in (self.mSA, self.mUA, self.mH))
+
+
+def mean(figures: Iterable[float | None]) -> float | None:
+    """The mean of the figures there are."""
+    there = [figure for figure in figures if figure is not None]
+    return float(np.mean(there)) if there else None
 
 
 @dataclass(frozen=True)
@@ -83,16 +98,16 @@ def run(learner: Learner, data: Dataset, windows: Iterable[Window]) -> Run:
     )
 
 
-def accuracy(model: Generation, known: Generation, tests: dict[str, npt.NDArray[Any]]) -> Accuracy:
+def accuracy(model: Generation, known: Generation, tests: Mapping[str, npt.NDArray[Any]]) -> Accuracy:
     """How `model` does on the classes of `known`, grouped as `known` had them seen or unseen."""
-    groups: dict[bool, list[float]] = {True: [], False: []}
+    groups: dict[bool, list[float | None]] = {True: [], False: []}
     index = {class_id: i for i, class_id in enumerate(model.class_ids)}
     for class_id, seen in zip(known.class_ids, known.seen, strict=True):
         rows = tests[class_id]
         if len(rows):
             right = model.classify(rows).indices[:, 0] == index[class_id]
             groups[bool(seen)].append(100 * float(right.mean()))
-    return Accuracy(*(float(np.mean(groups[seen])) if groups[seen] else 0.0 for seen in (True, False)))
+    return Accuracy(seen=mean(groups[True]), unseen=mean(groups[False]))
 
 
 def narrowed(model: Generation, known: Generation) -> Generation:
