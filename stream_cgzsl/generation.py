@@ -91,12 +91,17 @@ class Generation:
             vectors = vectors / np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1e-12)
         return np.ascontiguousarray(vectors.T)
 
-    def scores(self, features: Array) -> Array:
-        """[rows, features] -> [rows, classes], float32. One matrix product."""
+    def published(self, features: Array) -> Array:
+        """[rows, features] -> the same in the published feature space: transformed and at length 1, float32."""
         x = np.array(features, dtype=np.float32, ndmin=2)  # a copy: the steps below work in place
         if self.transform == "sqrt":
             np.sqrt(np.maximum(x, 0, out=x), out=x)
         _normalise(x)
+        return x
+
+    def scores(self, features: Array) -> Array:
+        """[rows, features] -> [rows, classes], float32. One matrix product."""
+        x = self.published(features)
         if self.centre.any():
             x -= self.centre
             _normalise(x)

@@ -11,12 +11,13 @@ from safetensors.numpy import save
 
 from stream_cgzsl.errors import UsageError
 from stream_cgzsl.generation import Generation
+from stream_cgzsl.whole_file import write_whole
 
 _FORMAT = "cgzsl.generation.v1"
 
 
 def write(generation: Generation, path: Path) -> None:
-    """Whole or not at all: the file is made beside its place and moved there. Raises `UsageError`."""
+    """Whole or not at all. Raises `UsageError`."""
     meta = {
         "number": generation.number,
         "class_ids": generation.class_ids,
@@ -32,12 +33,7 @@ def write(generation: Generation, path: Path) -> None:
         "centre": generation.centre,
         "seen": generation.seen.astype(np.uint8),
     }
-    beside = path.with_name(f".{path.name}.part")
-    try:
-        beside.write_bytes(save(arrays, metadata={_FORMAT: json.dumps(meta, sort_keys=True)}))
-        beside.replace(path)
-    except OSError as error:
-        raise UsageError(f"cannot write {path}: {error}") from error
+    write_whole(path, save(arrays, metadata={_FORMAT: json.dumps(meta, sort_keys=True)}))
 
 
 def read(path: Path) -> Generation:

@@ -1,0 +1,41 @@
+"""Real and replayed features of a few classes in one plane: whether what is replayed lies where the real ones do."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from stream_cgzsl.report.document import FeatureMap, MapPoint
+
+Array = npt.NDArray[Any]
+
+
+def feature_map(class_ids: Sequence[str], real: Sequence[Array], replayed: Array) -> FeatureMap:
+    """The plane of the two directions in which the real features differ most.
+
+    `real` is [rows, features] for each class, `replayed` [classes, rows, features]; all published features.
+    """
+    rows = np.concatenate(real).astype(np.float64)
+    centre = rows.mean(axis=0)
+    plane = _signed(np.linalg.svd(rows - centre, full_matrices=False)[2][:2])  # [2, features]
+    points = [
+        MapPoint(x=round(float(x), 6), y=round(float(y), 6), class_index=index, replayed=generated)
+        for generated, groups in ((False, real), (True, replayed))
+        for index, group in enumerate(groups)
+        for x, y in _pad((group - centre) @ plane.T)
+    ]
+    return FeatureMap(class_ids=tuple(class_ids), points=tuple(points))
+
+
+def _signed(directions: Array) -> Array:
+    """A direction and its opposite are the same to a decomposition: the largest number is made positive."""
+    largest = np.take_along_axis(directions, np.abs(directions).argmax(axis=1)[:, None], axis=1)
+    return directions * np.where(largest < 0, -1.0, 1.0)
+
+
+def _pad(points: Array) -> Array:
+    """[rows, 2], also where features have only one direction to differ in."""
+    return points if points.shape[1] == 2 else np.column_stack([points, np.zeros((len(points), 2 - points.shape[1]))])
