@@ -15,6 +15,7 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, NonNegativeInt, PositiveFloat, PositiveInt, ValidationError
 
+from stream_cgzsl.bus.secrets import without_password
 from stream_cgzsl.errors import UsageError
 from stream_cgzsl.learners import DEFAULT
 from stream_cgzsl.schemas import Genesis
@@ -72,7 +73,7 @@ class Settings(BaseModel):
         """What the first start fixes. Raises `UsageError` while the two lengths are not given."""
         if self.attributes is None or self.features is None:
             raise UsageError(
-                f"{self.bus}: the stream {self.prefix!r} is new, and nothing says how long its vectors are; "
+                f"{without_password(self.bus)}: the stream {self.prefix!r} is new, and nothing says how long its vectors are; "
                 "start the learner once with --attributes N --features M (and --signed if features can be negative)"
             )
         return Genesis(

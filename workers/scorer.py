@@ -12,7 +12,7 @@ import time
 
 import numpy as np
 
-from stream_cgzsl.bus import Bus, Record, TopicPartition, Writer
+from stream_cgzsl.bus import Bus, Record, TopicPartition, Writer, access
 from stream_cgzsl.bus.topics import Topics
 from stream_cgzsl.errors import BusUnavailable
 from stream_cgzsl.generation import Generation
@@ -35,7 +35,6 @@ from stream_cgzsl.windows.gather import check_feature, dead_letter
 
 log = logging.getLogger("scorer")
 
-_ROLES = ("windows", "projections", "samples", "predictions", "dead-letters")
 _POLL_SECONDS = 0.2
 _RETRY_SECONDS = 3.0
 
@@ -62,7 +61,7 @@ class ScorerWorker:
 
     def run(self) -> None:
         """Answers until `stop`. A bus that is away is waited for; every other error ends the worker."""
-        self._topics.require(self._bus, _ROLES)
+        access.require(self._bus, self._topics, "scorer")
         with Projections.follow(self._settings.bus, topics=self._topics, swapped=self._swapped) as self._projections:
             while not self._stop.is_set():
                 try:

@@ -43,6 +43,20 @@ class TopicSpec:
     settings: Mapping[str, str] = field(default_factory=dict)
 
 
+class Right(NamedTuple):
+    """What a cluster may allow a user: `operation` (Read, Write, Describe, Create, DescribeConfigs), on what of that name.
+
+    `kind` is topic, group or transactional-id.
+    """
+
+    operation: str
+    kind: str
+    name: str
+
+    def __str__(self) -> str:
+        return f"{self.operation} on {self.kind} {self.name!r}"
+
+
 @dataclass
 class Receipt:
     """Where a message went: known after the `flush` or `commit` that followed its `send`."""
@@ -192,6 +206,10 @@ class Bus(AbstractContextManager["Bus"], ABC):
     @abstractmethod
     def create(self, specs: Iterable[TopicSpec]) -> None:
         """Creates the topics that are missing; those that exist are left as they are. Blocks until they can be used."""
+
+    def denied(self, rights: Iterable[Right]) -> list[Right]:  # noqa: ARG002 - a bus without users denies nobody
+        """Those of the rights that this user certainly does not have. What cannot be found out counts as given."""
+        return []
 
     @abstractmethod
     def begin_offsets(self, topic: str) -> dict[int, int]:

@@ -15,7 +15,18 @@ from kafka import KafkaAdminClient, KafkaConsumer
 from kafka import TopicPartition as ClientPartition
 from kafka.admin import ConfigResource, ConfigResourceType
 
-from stream_cgzsl.bus.interface import Bus, Lock, Publisher, Reader, Subscription, TopicPartition, TopicSpec, Writer
+from stream_cgzsl.bus import kafka_rights
+from stream_cgzsl.bus.interface import (
+    Bus,
+    Lock,
+    Publisher,
+    Reader,
+    Right,
+    Subscription,
+    TopicPartition,
+    TopicSpec,
+    Writer,
+)
 from stream_cgzsl.bus.kafka_errors import connecting, missing, talking, translated
 from stream_cgzsl.bus.kafka_lock import KafkaLock
 from stream_cgzsl.bus.kafka_reading import KafkaReader, KafkaSubscription
@@ -90,12 +101,15 @@ class KafkaBus(Bus):
             if kind not in (errors.NoError, errors.TopicAlreadyExistsError):
                 name = topic["name"]
                 reason = topic.get("error_message") or kind.description
-                error = translated(kind(reason), self.settings, name)
-                if isinstance(error, Refused):
+                error = translated(kind(reason), self.settings, name, "Create")
+                if type(error) is Refused and not issubclass(kind, errors.AuthorizationError):
                     error = Refused(f"{self.url}: cannot create topic {name!r}: {reason}")
                 raise error
         with talking(self.settings):
             self._admin.wait_for_topics(list(wanted), timeout_ms=self.settings.patience_ms)
+
+    def denied(self, rights: Iterable[Right]) -> list[Right]:
+        return kafka_rights.denied(self._admin, self._ask, rights)
 
     def partitions(self, topic: str, patience: float | None = None) -> int:
         """How many partitions the topic has now. Raises `TopicMissing`, and `BusUnavailable` after `patience` seconds."""

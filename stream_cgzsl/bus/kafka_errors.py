@@ -74,19 +74,21 @@ def connecting(settings: KafkaSettings) -> Iterator[None]:
 
 
 @contextmanager
-def talking(settings: KafkaSettings, topic: str | None = None) -> Iterator[None]:
-    """Around a request of an established client, about `topic` where it is about one."""
+def talking(settings: KafkaSettings, topic: str | None = None, operation: str = "Describe") -> Iterator[None]:
+    """Around a request of an established client: about `topic` where it is about one, for which it needs that right."""
     try:
         yield
     except kafka.KafkaError as error:
-        raise translated(error, settings, topic) from error
+        raise translated(error, settings, topic, operation) from error
 
 
-def translated(error: BaseException, settings: KafkaSettings, topic: str | None = None) -> CgzslError:
+def translated(
+    error: BaseException, settings: KafkaSettings, topic: str | None = None, operation: str = "Describe"
+) -> CgzslError:
     """The error of ours that `error` is."""
     cause = next((part for part in error.args if isinstance(part, BaseException)), None)
     if cause is not None and type(error) is kafka.KafkaError:
-        return translated(cause, settings, topic)
+        return translated(cause, settings, topic, operation)
     where = f"{settings.url}: topic {topic!r}" if topic else settings.url
     if isinstance(error, _FENCED) or "ProducerFenced" in str(error):
         return fenced(settings)
@@ -107,10 +109,7 @@ def translated(error: BaseException, settings: KafkaSettings, topic: str | None 
     if isinstance(error, _LOGIN):
         return _unreachable(settings, error)
     if isinstance(error, kafka.AuthorizationError):
-        return Refused(
-            f"{where}: the cluster does not allow this ({error}); "
-            "ask its operator to allow this user the topics, group and transactional id it needs"
-        )
+        return _not_allowed(error, settings, topic, operation)
     if isinstance(error, kafka.KafkaConfigurationError):
         return UsageError(f"{where}: {error}")
     if isinstance(error, _AWAY):
@@ -120,6 +119,26 @@ def translated(error: BaseException, settings: KafkaSettings, topic: str | None 
             "the broker is down, restarting or overloaded. Try again when it answers"
         )
     return Refused(f"{where}: the broker said no ({error})")
+
+
+def _not_allowed(
+    error: kafka.AuthorizationError, settings: KafkaSettings, topic: str | None, operation: str
+) -> Refused:
+    """Names the right that is missing; the client's errors say which group or topics it is about, or nothing."""
+    said = error.args[0] if error.args else None
+    if isinstance(error, kafka.TopicAuthorizationFailedError):
+        names = sorted(said) if isinstance(said, (set, frozenset, list)) else [topic or said]
+        right = f"{operation} on topic {', '.join(map(repr, names))}"
+    elif isinstance(error, kafka.GroupAuthorizationFailedError):
+        right = f"Read on group {said!r}"
+    elif isinstance(error, kafka.TransactionalIdAuthorizationFailedError):
+        right = f"Write on transactional-id {said!r}"
+    else:
+        right = f"such right ({error})"
+    return Refused(
+        f"{settings.url}: this user has no {right}; give it that right: stream-cgzsl topics acls prints the commands for "
+        "each kind of user"
+    )
 
 
 def missing(topic: str, settings: KafkaSettings) -> TopicMissing:

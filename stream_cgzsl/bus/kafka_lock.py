@@ -60,7 +60,7 @@ class KafkaLock(Lock):
             try:
                 client.subscribe([self._topic])
                 while not self._closing.is_set():
-                    with talking(self._settings, self._topic):
+                    with talking(self._settings, self._topic, "Read"):
                         self._poll(client)
             finally:
                 self._owned = False

@@ -46,7 +46,7 @@ class _Fetching:
 
     def poll(self, timeout: float, max_records: int) -> list[Record]:
         try:
-            with talking(self._settings):
+            with talking(self._settings, operation="Read"):
                 batches = self._client.poll(timeout_ms=int(timeout * 1000), max_records=max_records)
         except UnicodeDecodeError as error:
             raise Refused(
@@ -78,7 +78,10 @@ class _Fetching:
 
 def _headers(headers: list[tuple[str, bytes | None]]) -> Headers:
     """A header without a value is one with an empty value to us."""
-    return tuple((name, b"" if value is None else value) for name, value in headers)
+    for _, value in headers:
+        if value is None:
+            return tuple((name, value or b"") for name, value in headers)
+    return tuple(headers)  # type: ignore[arg-type]
 
 
 class KafkaReader(Reader):
@@ -177,13 +180,13 @@ class KafkaSubscription(Subscription):
                     _log.info("group %s: this member was put out and its offsets are not committed", self._group)
                     return
                 if time.monotonic() > deadline:
-                    raise translated(error, self._settings, self._topic) from error
+                    raise translated(error, self._settings, self._topic, "Read") from error
                 go_on_joining(self._client)
                 self._held += self._fetching.poll(
                     _SETTLE_SECONDS, 1000
                 )  # a rebalance comes to its end only while we poll
             except errors.KafkaError as error:
-                raise translated(error, self._settings, self._topic) from error
+                raise translated(error, self._settings, self._topic, "Read") from error
 
     def assignment(self) -> frozenset[TopicPartition]:
         return frozenset(TopicPartition(*tp) for tp in self._client.assignment())

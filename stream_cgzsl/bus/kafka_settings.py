@@ -1,7 +1,8 @@
 """From a `kafka://` URL and the environment to the settings of the Kafka client.
 
 `kafka://[user[:password]@]host[:port][,host[:port]...][?option=value&...]`. Every option, and `user` and `password`,
-may also come from the environment as `CGZSL_KAFKA_<OPTION>`; the URL wins. Secrets belong in the environment.
+may also come from the environment as `CGZSL_KAFKA_<OPTION>`; the URL wins. Secrets belong in the environment, or in a
+file that `CGZSL_KAFKA_PASSWORD_FILE` or `CGZSL_KAFKA_KEY_PASSWORD_FILE` names.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from urllib.parse import parse_qsl, quote, unquote, urlencode, urlsplit
 
 from kafka.coordinator.assignors.cooperative_sticky import CooperativeStickyAssignor
 
+from stream_cgzsl.bus.secrets import Secret, from_environment
 from stream_cgzsl.errors import UsageError
 
 OPTIONS = {
@@ -38,13 +40,6 @@ _TRANSACTION_SECONDS = 120
 _CONNECT_MS = 8_000
 
 
-class Secret(str):
-    """Text that shows itself only to those who use it: any log of a dictionary that holds it prints stars."""
-
-    def __repr__(self) -> str:
-        return "'***'"
-
-
 @dataclass(frozen=True)
 class KafkaSettings:
     """`url` is free of secrets. The methods give fresh keyword arguments for a client of kafka-python."""
@@ -60,10 +55,11 @@ class KafkaSettings:
     def parse(cls, url: str, environment: Mapping[str, str] = os.environ) -> KafkaSettings:
         """Raises `UsageError` for anything that cannot work, before any connection is tried."""
         address, given = _take_apart(url)
-        for name in (*OPTIONS, "user", "password"):
-            value = environment.get(f"CGZSL_KAFKA_{name.upper()}")
+        for name in sorted({*OPTIONS, "user", *_SECRETS} - set(given)):
+            variable = f"CGZSL_KAFKA_{name.upper()}"
+            value = from_environment(variable, environment) if name in _SECRETS else environment.get(variable)
             if value:
-                given.setdefault(name, value)
+                given[name] = value
         shown = _without_secrets(address, given)
         hosts = _hosts(address, shown)
         security = _security(given, shown)
@@ -108,6 +104,7 @@ class KafkaSettings:
             "auto_offset_reset": "none",
             "isolation_level": "read_committed",
             "allow_auto_create_topics": False,
+            "retry_backoff_ms": 10,  # also how long a poll sleeps while positions are looked up
             "fetch_max_wait_ms": 250,
             "fetch_max_bytes": 64 * 1024 * 1024,
             "max_partition_fetch_bytes": MAX_RECORD_BYTES,
@@ -140,6 +137,12 @@ class KafkaSettings:
     def publisher(self, name: str) -> dict[str, Any]:
         """A producer whose transactions belong to `name`."""
         return {**self.producer(), "transactional_id": name, "transaction_timeout_ms": _TRANSACTION_SECONDS * 1000}
+
+
+def addresses(url: str) -> tuple[str, ...]:
+    """The brokers a URL names, as `host:port`. Raises `UsageError`."""
+    address, given = _take_apart(url)
+    return _hosts(address, _without_secrets(address, given))
 
 
 def _take_apart(url: str) -> tuple[str, dict[str, str]]:
@@ -196,7 +199,8 @@ def _sasl(given: Mapping[str, str], security: str, shown: str) -> dict[str, Any]
         raise UsageError(f"{shown}: mechanism must be one of {', '.join(_MECHANISMS)}")
     for name in ("user", "password"):
         if name not in given:
-            raise UsageError(f"{shown}: {security} needs a {name}; set CGZSL_KAFKA_{name.upper()}")
+            also = " or CGZSL_KAFKA_PASSWORD_FILE" if name == "password" else ""
+            raise UsageError(f"{shown}: {security} needs a {name}; set CGZSL_KAFKA_{name.upper()}{also}")
     return {
         "sasl_mechanism": mechanism,
         "sasl_plain_username": given["user"],

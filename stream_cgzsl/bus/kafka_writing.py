@@ -16,7 +16,7 @@ from kafka import TopicPartition as ClientPartition
 from kafka.structs import OffsetAndMetadata
 
 from stream_cgzsl.bus.interface import Publisher, Receipt, TopicPartition, Writer
-from stream_cgzsl.bus.kafka_errors import connecting, indefinite, talking, translated
+from stream_cgzsl.bus.kafka_errors import connecting, indefinite, translated
 from stream_cgzsl.bus.kafka_reading import Partitions
 from stream_cgzsl.bus.kafka_settings import KafkaSettings
 from stream_cgzsl.errors import BusUnavailable, CgzslError, Fenced, TopicMissing
@@ -62,7 +62,7 @@ class _Outbox:
         try:
             future = self._client.send(topic, value, key, list(headers), partition, timestamp_ms)
         except errors.KafkaError as error:
-            raise translated(error, self._settings, topic) from error
+            raise translated(error, self._settings, topic, "Write") from error
         receipt = Receipt()
         self._underway.append((receipt, future, topic, size))
         self._bytes += size
@@ -114,7 +114,7 @@ class _Outbox:
 
     def _failure(self, error: errors.KafkaError, topic: str) -> CgzslError:
         """A topic deleted under way looks like a timeout: the client waits for it to come back."""
-        failure = translated(error, self._settings, topic)
+        failure = translated(error, self._settings, topic, "Write")
         if isinstance(failure, BusUnavailable):
             try:
                 self._look_up(topic, _LOOK_UP_SECONDS)
@@ -167,11 +167,12 @@ class KafkaPublisher(Publisher):
             self._client = KafkaProducer(**settings.publisher(name))
         self._outbox = _Outbox(settings, self._client, partitions, keep_last=True)
         try:
-            with talking(settings):
-                self._client.init_transactions()
-        except BaseException:
+            self._client.init_transactions()
+        except BaseException as error:
             _close(self._client)
-            raise
+            if not isinstance(error, errors.KafkaError):
+                raise
+            raise self._translated(error) from error
 
     def begin(self) -> None:
         if self._spent is not None:
@@ -181,7 +182,7 @@ class KafkaPublisher(Publisher):
         try:
             self._client.begin_transaction()
         except errors.KafkaError as error:
-            raise self._ended(translated(error, self._settings)) from error
+            raise self._ended(self._translated(error)) from error
         self._open = True
 
     def send(self, topic: str, message: Message, partition: int | None = None) -> Receipt:
@@ -266,7 +267,13 @@ class KafkaPublisher(Publisher):
         for error in outcome:
             if not isinstance(error, errors.KafkaError):
                 raise error
-            raise self._ended(translated(error, self._settings)) from error
+            raise self._ended(self._translated(error)) from error
+
+    def _translated(self, error: errors.KafkaError) -> CgzslError:
+        """What is refused here besides the transactional id is a group's offsets, which needs Read on their topics."""
+        if isinstance(error, errors.TransactionalIdAuthorizationFailedError):
+            error = errors.TransactionalIdAuthorizationFailedError(self._name)  # the client's own names nobody
+        return translated(error, self._settings, operation="Read")
 
 
 def _close(client: Any) -> None:

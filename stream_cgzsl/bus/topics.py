@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
-from stream_cgzsl.bus.interface import Bus, TopicSpec
-from stream_cgzsl.errors import TopicMisconfigured, TopicMissing, UsageError
+from stream_cgzsl.bus.interface import Bus, Right, TopicSpec
+from stream_cgzsl.errors import CgzslError, Refused, TopicMisconfigured, TopicMissing, UsageError
 from stream_cgzsl.schemas.roles import ROLES
 
 
@@ -32,13 +32,19 @@ class Topics:
         """Every topic as it should be, with `partitions` partitions where a role may have several."""
         return [TopicSpec(self[role.name], 1 if role.single else partitions, role.cleanup) for role in ROLES.values()]
 
-    def problems(self, bus: Bus, roles: Iterable[str] = tuple(ROLES)) -> list[TopicMissing | TopicMisconfigured]:
+    def problems(self, bus: Bus, roles: Iterable[str] = tuple(ROLES)) -> list[CgzslError]:
         """What keeps these topics from being used safely; empty when all is well."""
-        there = bus.topics()
-        found: list[TopicMissing | TopicMisconfigured] = []
+        roles, there = tuple(roles), bus.topics()
+        hidden = bus.denied(Right("Describe", "topic", self[name]) for name in roles if self[name] not in there)
+        found: list[CgzslError] = [
+            Refused(f"{bus.url}: this user has no {right}: the topic is missing, or hidden from this user")
+            for right in hidden
+        ]
         for name in roles:
             role, topic = ROLES[name], self[name]
             actual = there.get(topic)
+            if any(right.name == topic for right in hidden):
+                continue
             if actual is None:
                 found.append(
                     TopicMissing(

@@ -1,21 +1,31 @@
-"""`topics show|create|check`: the topics of a stream."""
+"""`topics show|create|check|acls`: the topics of a stream, and who must be allowed what on a Kafka cluster."""
 
 from __future__ import annotations
 
 import argparse
+import shlex
 
-from stream_cgzsl.bus import connect
+from stream_cgzsl.bus import Bus, connect
+from stream_cgzsl.bus.access import ACCESS, acl_commands
+from stream_cgzsl.bus.topics import Topics
 from stream_cgzsl.cli.flags import STREAM, add, positive, settings_from, topics_from
-from stream_cgzsl.errors import TopicMissing
+from stream_cgzsl.errors import TopicMissing, UsageError
 from stream_cgzsl.schemas import ROLES
+from stream_cgzsl.settings import Settings
 
 
 def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    parser = commands.add_parser("topics", help="show, create or check the topics", description=__doc__)
-    parser.add_argument("action", choices=("show", "create", "check"))
+    parser = commands.add_parser(
+        "topics", help="show, create or check the topics; print the rights they need", description=__doc__
+    )
+    parser.add_argument("action", choices=("show", "create", "check", "acls"))
     parser.add_argument(
         "--partitions", type=positive, default=4, help="of the topics that may have several (default: 4)"
     )
+    acls = parser.add_argument_group("acls", "prints commands for kafka-acls.sh and connects to nothing")
+    acls.add_argument("--for", dest="user", choices=tuple(ACCESS), help="whose rights (default: everyone's)")
+    acls.add_argument("--principal", metavar="NAME", help="who gets them (default: User:PREFIX-learner and so on)")
+    acls.add_argument("--command-config", metavar="FILE", help="is handed on: how kafka-acls.sh logs in")
     add(parser, STREAM)
     parser.set_defaults(run=run)
 
@@ -23,6 +33,9 @@ def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> N
 def run(arguments: argparse.Namespace) -> int:
     settings = settings_from(arguments)
     topics = topics_from(settings)
+    if arguments.action == "acls":
+        print_acls(arguments, settings, topics)
+        return 0
     with connect(settings.bus) as bus:
         if arguments.action == "create":
             before = bus.topics()
@@ -30,16 +43,7 @@ def run(arguments: argparse.Namespace) -> int:
             made = [spec.name for spec in topics.specs() if spec.name not in before]
             print(f"{bus.url}: created {', '.join(made) or 'nothing, all topics exist'}")
         elif arguments.action == "show":
-            there = bus.topics()
-            for role in ROLES.values():
-                spec = there.get(topics[role.name])
-                if spec is None:
-                    print(f"{topics[role.name]:32} missing")
-                    continue
-                count = sum(bus.end_offsets(spec.name).values()) - sum(bus.begin_offsets(spec.name).values())
-                print(
-                    f"{spec.name:32} {spec.partitions:3} partitions  {spec.cleanup:8} {count:12,} records  {role.purpose}"
-                )
+            show(bus, topics)
         problems = topics.problems(bus)
         if arguments.action != "show":
             for problem in problems:
@@ -48,3 +52,31 @@ def run(arguments: argparse.Namespace) -> int:
                 print(f"{bus.url}: all {len(ROLES)} topics of {topics.prefix!r} are there and kept as they should be")
             return problems[0].exit_code if problems else 0
     return TopicMissing.exit_code if len(problems) == len(ROLES) else 0
+
+
+def show(bus: Bus, topics: Topics) -> None:
+    there = bus.topics()
+    for role in ROLES.values():
+        spec = there.get(topics[role.name])
+        if spec is None:
+            print(f"{topics[role.name]:32} missing")
+            continue
+        count = sum(bus.end_offsets(spec.name).values()) - sum(bus.begin_offsets(spec.name).values())
+        print(f"{spec.name:32} {spec.partitions:3} partitions  {spec.cleanup:8} {count:12,} records  {role.purpose}")
+
+
+def print_acls(arguments: argparse.Namespace, settings: Settings, topics: Topics) -> None:
+    if not settings.bus.startswith("kafka://"):
+        raise UsageError(
+            f"{settings.bus}: only a Kafka cluster has access rights; say which with --bus kafka://host:port"
+        )
+    from stream_cgzsl.bus.kafka_settings import addresses
+
+    start = ["kafka-acls.sh", "--bootstrap-server", ",".join(addresses(settings.bus))]
+    if arguments.command_config is not None:
+        start += ["--command-config", arguments.command_config]
+    for user in ACCESS if arguments.user is None else (arguments.user,):
+        principal = arguments.principal or f"User:{topics.prefix}-{user}"
+        print(f"# {user}: {ACCESS[user].purpose}")
+        for words in acl_commands(ACCESS[user].rights(topics), principal, start):
+            print(shlex.join(words))
