@@ -35,8 +35,8 @@ _ID_HEADER = "ce_id"
 class Feeder:
     """Publishes the tasks of a plan. Ids and boundaries say what was sent, so that another feeder can go on.
 
-    Topics that are missing are created. `pace` holds records back; `told(role, count)` is called as they are sent, also
-    for those that are on the bus already. Raises `UsageError` where the stream is of other sizes, or holds other tasks.
+    Topics that are missing are created. `pace` holds records back; `told(count)` is called as they are sent, also for those
+    that are on the bus already. Raises `UsageError` where the stream is of other sizes, or holds other tasks.
     """
 
     def __init__(
@@ -47,7 +47,7 @@ class Feeder:
         plan: Plan,
         order: int | None = None,
         pace: Pace | None = None,
-        told: Callable[[str, int], None] = lambda role, count: None,
+        told: Callable[[int], None] = lambda _: None,
         partitions: int = 4,
     ) -> None:
         self._bus = bus
@@ -86,7 +86,7 @@ class Feeder:
                             writer.flush()
                             self._pace.wait()
                         writer.send(self._topics[role], encode(event))
-                    self._told(role, 1)
+                    self._told(1)
                 writer.flush()
         return send_boundary(self._bus, self._topics, self._reason(task.number))
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from time import perf_counter
 from typing import Any
@@ -11,9 +11,15 @@ import numpy as np
 import numpy.typing as npt
 
 from stream_cgzsl.benchmark.datasets import Dataset
+from stream_cgzsl.evaluation.answers import Accuracies, Labelled, accuracies, ask
+from stream_cgzsl.evaluation.curve import seen_unseen_curve
+from stream_cgzsl.evaluation.forgetting import best_since_learned, forgetting
 from stream_cgzsl.generation import Generation
 from stream_cgzsl.learners.interface import Learner
 from stream_cgzsl.windows.window import Window
+
+Tests = Mapping[str, npt.NDArray[Any]]
+"""The test features of each class, [rows, features]."""
 
 
 @dataclass(frozen=True)
@@ -46,15 +52,15 @@ class Scores:
 
     @property
     def mSA(self) -> float | None:
-        return mean([accuracy.seen for accuracy in self.windows])
+        return mean(accuracy.seen for accuracy in self.windows)
 
     @property
     def mUA(self) -> float | None:
-        return mean([accuracy.unseen for accuracy in self.windows])
+        return mean(accuracy.unseen for accuracy in self.windows)
 
     @property
     def mH(self) -> float | None:
-        return mean([accuracy.harmonic for accuracy in self.windows])
+        return mean(accuracy.harmonic for accuracy in self.windows)
 
     def __str__(self) -> str:
         return " / ".join("-" if figure is None else f"{figure:.1f}" for figure in (self.mSA, self.mUA, self.mH))
@@ -67,47 +73,69 @@ def mean(figures: Iterable[float | None]) -> float | None:
 
 
 @dataclass(frozen=True)
-class Run:
-    """What came of streaming a data set through a learner.
+class Readings:
+    """Both readings of a run, in percent.
 
     `as_of`: the model after window t, on everything known at t. `recalculated`: the final model on each window's test
-    set and label space, with seen and unseen as they were then.
+    set and label space, with seen and unseen as they were then. `forgetting` is how much lower learned classes were, as
+    of each window, than the best they had been; `areas` are those under the seen-unseen curve.
     """
 
-    generations: tuple[Generation, ...]
     as_of: Scores
     recalculated: Scores
-    seconds_training: float
+    forgetting: tuple[float | None, ...]
+    areas: tuple[float | None, ...]
+
+    @property
+    def forgotten(self) -> float | None:
+        """What the last window's model has forgotten."""
+        return self.forgetting[-1] if self.forgetting else None
+
+    @property
+    def mAUSUC(self) -> float | None:
+        return mean(self.areas)
 
 
-def run(learner: Learner, data: Dataset, windows: Iterable[Window]) -> Run:
-    """Fits every window in turn; test rows are only ever looked at here."""
-    generations: list[Generation] = []
-    seconds = 0.0
-    for window in windows:
-        started = perf_counter()
-        generations.append(learner.fit(window))
-        seconds += perf_counter() - started
-    tests = {class_id: data.test(class_id) for class_id in generations[-1].class_ids}
-    final = generations[-1]
-    return Run(
-        tuple(generations),
-        Scores(tuple(accuracy(generation, generation, tests) for generation in generations)),
-        Scores(tuple(accuracy(narrowed(final, generation), generation, tests) for generation in generations)),
-        seconds,
-    )
+class Scoring:
+    """Scores a run while it goes on: of every generation but the last, only its classes are kept."""
+
+    def __init__(self, tests: Tests) -> None:
+        self._tests = tests
+        self._known: list[Generation] = []
+        self._last: Generation | None = None
+        self._as_of: list[Accuracy] = []
+        self._forgetting: list[float | None] = []
+        self._areas: list[float | None] = []
+        self._best: Mapping[str, float] = {}
+
+    def add(self, generation: Generation) -> Accuracy:
+        """Takes the generation of the next window; returns its accuracy as of that window."""
+        answers = ask(generation, _batches(generation, self._tests))
+        found = accuracies(generation, answers)
+        curve = seen_unseen_curve(answers, generation.seen)
+        learned = frozenset(c for c, seen in zip(generation.class_ids, generation.seen, strict=True) if seen)
+        self._as_of.append(_in_percent(found))
+        self._forgetting.append(_percent(forgetting(self._best, learned, found.per_class)))
+        self._areas.append(None if curve is None else 100 * curve.area)
+        self._best = best_since_learned(self._best, learned, found.per_class)
+        self._known.append(_without_vectors(generation))
+        self._last = generation
+        return self._as_of[-1]
+
+    def readings(self) -> Readings:
+        """The readings of the run so far. Raises `ValueError` before the first generation."""
+        if self._last is None:
+            raise ValueError("no generation was added yet")
+        again = tuple(accuracy(narrowed(self._last, known), known, self._tests) for known in self._known)
+        return Readings(Scores(tuple(self._as_of)), Scores(again), tuple(self._forgetting), tuple(self._areas))
 
 
-def accuracy(model: Generation, known: Generation, tests: Mapping[str, npt.NDArray[Any]]) -> Accuracy:
-    """How `model` does on the classes of `known`, grouped as `known` had them seen or unseen."""
-    groups: dict[bool, list[float | None]] = {True: [], False: []}
-    index = {class_id: i for i, class_id in enumerate(model.class_ids)}
-    for class_id, seen in zip(known.class_ids, known.seen, strict=True):
-        rows = tests[class_id]
-        if len(rows):
-            right = model.classify(rows).indices[:, 0] == index[class_id]
-            groups[bool(seen)].append(100 * float(right.mean()))
-    return Accuracy(seen=mean(groups[True]), unseen=mean(groups[False]))
+def accuracy(model: Generation, known: Generation, tests: Tests) -> Accuracy:
+    """How `model` does on the classes of `known` it has, grouped as `known` had them seen or unseen."""
+    flags = dict(zip(known.class_ids, known.seen, strict=True))
+    grouped = replace(model, seen=np.array([flags.get(c, True) for c in model.class_ids], bool))
+    asked = {class_id: tests[class_id] for class_id in known.class_ids if class_id in tests}
+    return _in_percent(accuracies(grouped, ask(grouped, _batches(grouped, asked))))
 
 
 def narrowed(model: Generation, known: Generation) -> Generation:
@@ -120,3 +148,59 @@ def narrowed(model: Generation, known: Generation) -> Generation:
         vectors=model.vectors[kept],
         biases=model.biases[kept],
     )
+
+
+def _batches(generation: Generation, tests: Tests) -> Iterator[Labelled]:
+    for index, class_id in enumerate(generation.class_ids):
+        rows = tests.get(class_id)
+        if rows is not None and len(rows):
+            yield Labelled(np.full(len(rows), index), rows)
+
+
+def _without_vectors(generation: Generation) -> Generation:
+    """Its classes, in a form that costs nothing to keep."""
+    return replace(generation, vectors=np.zeros((len(generation.class_ids), 0)), centre=np.zeros(0))
+
+
+def _in_percent(found: Accuracies) -> Accuracy:
+    return Accuracy(_percent(found.seen), _percent(found.unseen))
+
+
+def _percent(share: float | None) -> float | None:
+    return None if share is None else 100 * share
+
+
+# ---- a run without a stream
+
+
+@dataclass(frozen=True)
+class Run:
+    """What came of giving a data set's windows to a learner, one after the other."""
+
+    generations: tuple[Generation, ...]
+    readings: Readings
+    seconds_training: float
+
+    @property
+    def as_of(self) -> Scores:
+        return self.readings.as_of
+
+    @property
+    def recalculated(self) -> Scores:
+        return self.readings.recalculated
+
+
+def run(learner: Learner, data: Dataset, windows: Iterable[Window]) -> Run:
+    """Fits every window in turn; test rows are only ever looked at here. `data` must be as the setting uses it."""
+    generations: list[Generation] = []
+    seconds = 0.0
+    scoring = Scoring({class_id: data.test(class_id) for class_id in data.class_ids})
+    for window in windows:
+        leaked = sorted(set(window.features) & set(data.unseen_pool))
+        if leaked:
+            raise ValueError(f"{leaked[0]!r} is trained on its test rows: give run() data.under(setting)")
+        started = perf_counter()
+        generations.append(learner.fit(window))
+        seconds += perf_counter() - started
+        scoring.add(generations[-1])
+    return Run(tuple(generations), scoring.readings(), seconds)

@@ -39,7 +39,7 @@ def run(arguments: argparse.Namespace) -> None:
         shown = progress.add_task(data.name)
         feeder = Feeder(
             *(bus, topics_from(settings), data, plan, arguments.order_seed, Pace(arguments.rate)),
-            told=lambda role, count: progress.update(shown, advance=count),
+            told=lambda count: progress.advance(shown, count),
             partitions=arguments.partitions,
         )
         before = feeder.fed()
