@@ -1,6 +1,7 @@
 """The events of every topic and how they are written on the wire: the contract with the rest of the world."""
 
 from stream_cgzsl.schemas.attribute import Attribute, Retirement
+from stream_cgzsl.schemas.bulk import BulkReader
 from stream_cgzsl.schemas.codec import MAX_BYTES, Encoding, decode, encode, foreign_headers
 from stream_cgzsl.schemas.control import Boundary, Cut, Rollback
 from stream_cgzsl.schemas.dead_letter import KEPT_BYTES, DeadLetter
@@ -22,6 +23,7 @@ __all__ = [
     "ROLES",
     "Attribute",
     "Boundary",
+    "BulkReader",
     "Candidate",
     "Cut",
     "DeadLetter",

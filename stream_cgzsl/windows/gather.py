@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Mapping
+import logging
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -14,6 +15,7 @@ from stream_cgzsl.errors import Expired
 from stream_cgzsl.schemas import (
     KEPT_BYTES,
     Attribute,
+    BulkReader,
     DeadLetter,
     Feature,
     Genesis,
@@ -28,6 +30,8 @@ from stream_cgzsl.schemas import (
 )
 from stream_cgzsl.windows.kept import KeptSample
 from stream_cgzsl.windows.window import Array, Description, Window
+
+log = logging.getLogger(__name__)
 
 ORIGINAL = "original_"
 """Before the name of each header a dead letter has from the record it was."""
@@ -50,6 +54,12 @@ class Tally:
 
     def as_range(self) -> Range:
         return Range(**self.__dict__)
+
+
+Tallies = Mapping[int, Tally]
+"""By partition."""
+
+Take = Callable[[Sequence[Record], Tallies], None]
 
 
 @dataclass(frozen=True)
@@ -92,35 +102,65 @@ class Gatherer:
         """Window `number`: [starts, ends) of attributes, then of features.
 
         `live` are the classes known so far, `known_ids` the id hashes that make a record a repeat, `late_before` (ms)
-        the time before which a feature is late. Partitions are read one after the other, so that of two records with
-        one id the lowest (partition, offset) wins. `alive` is called often and may raise to stop. Raises `Expired`.
+        the time before which a feature is late. Of two records with one id the lowest (partition, offset) wins: features
+        are read from all partitions at once, and again from one after the other where that broke the rule. `alive` is
+        called often and may raise to stop. Raises `Expired`.
         """
-        reading = _Reading(self._genesis, known_ids, late_before)
-        with self._bus.reader({}) as reader:
-            for role in ("attributes", "features"):
-                if role == "features":
-                    expected = sum(end - starts[role].get(p, 0) for p, end in ends[role].items())
-                    reading.begin_features(live, self._budget_rows, expected)
-                for partition, end in sorted(ends[role].items()):
-                    tally = reading.open(role, partition, starts[role].get(partition, 0), end)
-                    if tally.start < end:
-                        self._read(reader, reading, role, tally, partition, alive)
+        for together in (True, False):
+            reading = _Reading(self._genesis, known_ids, late_before)
+            try:
+                self._read_all(reading, starts, ends, live, alive, together)
+                break
+            except _OutOfOrder as error:
+                log.info("%s; the window is read again, partition after partition", error)
         return reading.finish(number)
 
-    def _read(
-        self, reader: Reader, reading: _Reading, role: str, tally: Tally, partition: int, alive: Callable[[], None]
+    def _read_all(
+        self,
+        reading: _Reading,
+        starts: Ends,
+        ends: Ends,
+        live: frozenset[str],
+        alive: Callable[[], None],
+        together: bool,
     ) -> None:
-        tp = TopicPartition(self._topics[role], partition)
-        reader.assign({tp: tally.start})
-        take = reading.take_attribute if role == "attributes" else reading.take_feature
-        while reader.position(tp) < tally.end:
+        attributes, features = (
+            {p: reading.open(role, p, starts[role].get(p, 0), end) for p, end in sorted(ends[role].items())}
+            for role in ("attributes", "features")
+        )
+        with self._bus.reader(self._beginning("features", features)) as reader:  # it looks its topic up meanwhile
+            if any(tally.start < tally.end for tally in attributes.values()):
+                with self._bus.reader({}) as describing:
+                    for partition, tally in attributes.items():
+                        self._read(describing, "attributes", {partition: tally}, reading.take_attributes, alive)
+            reading.begin_features(live, self._budget_rows, sum(tally.end - tally.start for tally in features.values()))
+            parts = [features] if together else [{partition: tally} for partition, tally in features.items()]
+            for part in parts:
+                self._read(reader, "features", part, reading.take_features, alive)
+
+    def _beginning(self, role: str, tallies: Tallies) -> dict[TopicPartition, int]:
+        """Where to start reading, for the ranges that have anything in them."""
+        topic = self._topics[role]
+        return {TopicPartition(topic, p): tally.start for p, tally in tallies.items() if tally.start < tally.end}
+
+    def _read(self, reader: Reader, role: str, tallies: Tallies, take: Take, alive: Callable[[], None]) -> None:
+        """Every record of these ranges, handed to `take` as it comes."""
+        beginning = self._beginning(role, tallies)
+        left = {tp: tallies[tp.partition].end for tp in beginning}
+        if left:
+            reader.assign(beginning)
+        while left:
             alive()
             records = reader.poll(1.0, self._poll_records)
             if not records:
-                self._check_end(tp, tally.end)
-            for record in records:
-                if record.offset < tally.end:
-                    take(record, tally)
+                for tp, end in left.items():
+                    self._check_end(tp, end)
+            take([record for record in records if record.offset < tallies[record.partition].end], tallies)
+            done = [tp for tp, end in left.items() if reader.position(tp) >= end]
+            for tp in done:
+                del left[tp]
+            if done and left:  # what comes after a range is not to be fetched
+                reader.assign({tp: reader.position(tp) for tp in left})
 
     def _check_end(self, tp: TopicPartition, wanted: int) -> None:
         """Nothing came: that is a pause of the bus, or these records are no longer there and never will be."""
@@ -132,6 +172,10 @@ class Gatherer:
             )
 
 
+class _OutOfOrder(Exception):
+    """A record was taken although one with the same id stands in a lower partition."""
+
+
 class _Reading:
     """The state of one gather."""
 
@@ -139,13 +183,14 @@ class _Reading:
         self._genesis = genesis
         self._known = known_ids
         self._late_before = late_before
-        self._ids: set[bytes] = set()
+        self._ids: dict[bytes, int] = {}  # hash of an accepted id -> the partition it came from
         self._described: dict[str, Description] = {}
         self._retired: set[str] = set()
         self._live: set[str] = set()
         self._kept = KeptSample(1, 0, self._genesis.features)
         self._tallies: dict[str, dict[int, Tally]] = {"attributes": {}, "features": {}}
-        self._dead: list[Message] = []
+        self._dead: list[tuple[str, int, int, Message]] = []  # role, partition, offset
+        self._bulk = BulkReader("features", genesis.features, None if genesis.signed else 0.0)
 
     def open(self, role: str, partition: int, start: int, end: int) -> Tally:
         tally = self._tallies[role][partition] = Tally(start, end)
@@ -156,59 +201,79 @@ class _Reading:
         self._live = (set(live) - self._retired) | set(self._described)
         self._kept = KeptSample(budget_rows, expected, self._genesis.features)
 
-    def take_attribute(self, record: Record, tally: Tally) -> None:
-        try:
-            event = decode("attributes", record.key, record.value, record.headers)
-            if isinstance(event, Retirement):
-                self._described.pop(event.class_id, None)
-                self._retired.add(event.class_id)
-            else:
-                assert isinstance(event, Attribute)
-                check_attribute(event, self._genesis)
-                if event.id is not None and self._is_repeat(hash_id("attributes", event.id)):
-                    tally.duplicate += 1
-                    return
-                vector = event.vector.astype(np.float32, copy=True)
-                self._described[event.class_id] = Description(event.class_id, vector, event.name)
-            tally.accepted += 1
-        except InvalidEvent as error:
-            self._bury(record, error, tally)
+    def take_attributes(self, records: Sequence[Record], tallies: Tallies) -> None:
+        for record in records:
+            tally = tallies[record.partition]
+            try:
+                self._take_attribute(record, tally)
+            except InvalidEvent as error:
+                self._bury("attributes", record, error, tally)
 
-    def take_feature(self, record: Record, tally: Tally) -> None:
-        try:
-            event = decode("features", record.key, record.value, record.headers)
-            assert isinstance(event, Feature)
-            check_feature(event, self._genesis)
-            if event.class_id not in self._live:
-                raise InvalidEvent(
-                    "unknown-class",
-                    f"the class {event.class_id!r} is not described",
-                    "the attributes of a class before its first feature",
-                    "Send its attributes, then redrive this record.",
-                )
-            if event.id is None:
-                digest = hashlib.sha256(np.ascontiguousarray(event.vector, np.float32).data).digest()[:16]
-            else:
-                digest = hash_id("features", event.id)
-                if self._is_repeat(digest):
-                    tally.duplicate += 1
-                    return
-            self._kept.add(event.class_id, digest, event.vector)
-            tally.accepted += 1
-            if self._late_before is not None and record.timestamp_ms < self._late_before:
-                tally.late += 1
-        except InvalidEvent as error:
-            self._bury(record, error, tally)
+    def _take_attribute(self, record: Record, tally: Tally) -> None:
+        event = decode("attributes", record.key, record.value, record.headers)
+        if isinstance(event, Retirement):
+            self._described.pop(event.class_id, None)
+            self._retired.add(event.class_id)
+        else:
+            assert isinstance(event, Attribute)
+            check_attribute(event, self._genesis)
+            if event.id is not None and self._is_repeat(hash_id("attributes", event.id), record.partition):
+                tally.duplicate += 1
+                return
+            vector = event.vector.astype(np.float32, copy=True)
+            self._described[event.class_id] = Description(event.class_id, vector, event.name)
+        tally.accepted += 1
 
-    def _is_repeat(self, digest: bytes) -> bool:
-        if digest in self._known or digest in self._ids:
+    def take_features(self, records: Sequence[Record], tallies: Tallies) -> None:
+        read = self._bulk.read(records)
+        for record, plain in zip(records, read.events, strict=True):
+            tally = tallies[record.partition]
+            try:
+                if plain is not None:
+                    self._accept(record, tally, plain.key, plain.id, read.rows[plain.row])
+                else:
+                    event = decode("features", record.key, record.value, record.headers)
+                    assert isinstance(event, Feature)
+                    check_feature(event, self._genesis)
+                    self._accept(record, tally, event.class_id, event.id, event.vector)
+            except InvalidEvent as error:
+                self._bury("features", record, error, tally)
+
+    def _accept(self, record: Record, tally: Tally, class_id: str, id: str | None, vector: Array) -> None:
+        """A feature that is valid by itself."""
+        if class_id not in self._live:
+            raise InvalidEvent(
+                "unknown-class",
+                f"the class {class_id!r} is not described",
+                "the attributes of a class before its first feature",
+                "Send its attributes, then redrive this record.",
+            )
+        if id is None:
+            digest = hashlib.sha256(np.ascontiguousarray(vector, np.float32).data).digest()[:16]
+        else:
+            digest = hash_id("features", id)
+            if self._is_repeat(digest, record.partition):
+                tally.duplicate += 1
+                return
+        self._kept.add(class_id, digest, vector)
+        tally.accepted += 1
+        if self._late_before is not None and record.timestamp_ms < self._late_before:
+            tally.late += 1
+
+    def _is_repeat(self, digest: bytes, partition: int) -> bool:
+        if digest in self._known:
             return True
-        self._ids.add(digest)
-        return False
+        first = self._ids.setdefault(digest, -1)
+        if first < 0:
+            self._ids[digest] = partition
+            return False
+        if first > partition:
+            raise _OutOfOrder(f"an id stands in partition {first} and again in partition {partition}")
+        return True
 
-    def _bury(self, record: Record, error: InvalidEvent, tally: Tally) -> None:
+    def _bury(self, role: str, record: Record, error: InvalidEvent, tally: Tally) -> None:
         tally.dead[error.reason] = tally.dead.get(error.reason, 0) + 1
-        self._dead.append(dead_letter(record, error))
+        self._dead.append((role, record.partition, record.offset, dead_letter(record, error)))
 
     def finish(self, number: int) -> Gathered:
         features, hashes = self._kept.finish()
@@ -218,7 +283,8 @@ class _Reading:
             role: {partition: tally.as_range() for partition, tally in tallies.items()}
             for role, tallies in self._tallies.items()
         }
-        return Gathered(window, ranges, self._dead, _inputs_digest(window, hashes), frozenset(self._ids))
+        dead = [message for *_, message in sorted(self._dead, key=lambda entry: entry[:3])]
+        return Gathered(window, ranges, dead, _inputs_digest(window, hashes), frozenset(self._ids))
 
 
 def check_attribute(event: Attribute, genesis: Genesis) -> None:

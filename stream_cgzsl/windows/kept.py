@@ -92,17 +92,21 @@ def share(counts: Any, budget: int) -> int:
 
 
 def _permute(rows: Array, order: list[int]) -> None:
-    """Moves row order[i] to place i, for all i, by swapping."""
-    place = {slot: slot for slot in order}  # item -> where it stands now
-    item = {slot: slot for slot in order}  # where -> item that stands there
-    for target, wanted in enumerate(order):
-        at = place[wanted]
-        if at == target:
+    """Moves row order[i] to place i, for all i, each row once: along chains that end at a free place, then along cycles."""
+    waiting = dict(enumerate(order))  # place -> the row it waits for
+    holding = {slot: place for place, slot in waiting.items()}
+    for start in [place for place in waiting if place not in holding]:  # nobody waits for what stands there
+        place = start
+        while place in waiting:
+            slot = waiting.pop(place)
+            rows[place] = rows[slot]
+            place = slot
+    while waiting:
+        start, slot = waiting.popitem()
+        if slot == start:
             continue
-        rows[[target, at]] = rows[[at, target]]
-        displaced = item.get(target)
-        if displaced is not None:
-            place[displaced], item[at] = at, displaced
-        else:
-            item.pop(at, None)
-        place[wanted], item[target] = target, wanted
+        spare, place = rows[start].copy(), start
+        while slot != start:
+            rows[place] = rows[slot]
+            place, slot = slot, waiting.pop(slot)
+        rows[place] = spare
