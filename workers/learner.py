@@ -14,7 +14,7 @@ from contextlib import closing
 from dataclasses import replace
 
 from stream_cgzsl import __version__
-from stream_cgzsl.bus import Bus, Lock, Publisher
+from stream_cgzsl.bus import Bus, Lock, Publisher, access
 from stream_cgzsl.bus.topics import Topics
 from stream_cgzsl.environment import choose_device, environment
 from stream_cgzsl.errors import BrokenLedger, BusUnavailable, Cancelled, Expired, TooManyDeadLetters, UsageError
@@ -41,7 +41,6 @@ from stream_cgzsl.workers.telling import Waiting, Watch, counted, tell
 
 log = logging.getLogger("learner")
 
-_ROLES = ("attributes", "features", "control", "holdout", "windows", "projections", "state", "dead-letters")
 _JOIN_SECONDS = 1.0
 _LOOK_SECONDS = 0.25
 _RETRY_SECONDS = 3.0
@@ -51,7 +50,7 @@ class LearnerWorker:
     """One stream's learner, until `stop` is set.
 
     `rebuild` trains all windows of the ledger again instead of taking its snapshot; `accept_loss` goes on where
-    records expired before they were learned.
+    records expired before they were learned. A bus that is away is waited for, unless the worker is not `patient`.
     """
 
     def __init__(
@@ -63,6 +62,7 @@ class LearnerWorker:
         stop: threading.Event,
         rebuild: bool = False,
         accept_loss: bool = False,
+        patient: bool = True,
     ) -> None:
         self._bus = bus
         self._topics = topics
@@ -71,6 +71,7 @@ class LearnerWorker:
         self._stop = stop
         self._rebuild = rebuild
         self._accept_loss = accept_loss
+        self._patient = patient
         self._device = choose_device(settings.device)
         if settings.learner in BOUNDS:
             raise UsageError(
@@ -87,8 +88,8 @@ class LearnerWorker:
         return self._why_not_ready
 
     def run(self) -> None:
-        """Learns window after window. A bus that is away is waited for; every other error ends the worker."""
-        self._topics.require(self._bus, _ROLES)
+        """Learns window after window. A bus that is away is waited for by the patient; every other error ends the worker."""
+        access.require(self._bus, self._topics, "learner")
         name = f"{self._topics.prefix}.learner"
         while not self._stop.is_set():
             try:
@@ -99,6 +100,8 @@ class LearnerWorker:
             except Cancelled as reason:
                 log.info("%s", reason)
             except BusUnavailable as error:
+                if not self._patient:
+                    raise
                 self._why_not_ready = "the bus is away"
                 self._metrics.bus_errors.inc()
                 log.warning("%s; trying again in %g s", error, _RETRY_SECONDS)
