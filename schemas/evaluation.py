@@ -15,7 +15,8 @@ class Evaluation(Event):
 
     `forgetting` is how much lower the accuracy of learned classes is than the best it has been since each was learned,
     `area` the area under the curve of seen against unseen accuracy, `movement` the angle in radians by which each
-    class's projection turned since the generation before.
+    class's projection turned since the generation before. `best` is that best accuracy of every learned class, this
+    evaluation included: what the next evaluation compares with.
     """
 
     TYPE: ClassVar[str] = "cgzsl.evaluation"
@@ -30,4 +31,5 @@ class Evaluation(Event):
     forgetting: Share | None = None
     area: Share | None = None
     per_class: dict[Name, Share] = Field(default_factory=dict)
+    best: dict[Name, Share] = Field(default_factory=dict)
     movement: dict[Name, Number] = Field(default_factory=dict)

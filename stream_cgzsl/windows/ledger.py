@@ -60,16 +60,19 @@ def read_all(bus: Bus, topics: Topics) -> list[LedgerRecord]:
 def read_last(bus: Bus, topics: Topics) -> tuple[LedgerRecord | None, int]:
     """The newest record and the offset after everything looked at. Costs the same however long the ledger is."""
     topic = topics["windows"]
-    first, end = bus.begin_offsets(topic)[0], bus.end_offsets(topic)[0]
+    end = bus.end_offsets(topic)[0]
+    newest = next(read_back(bus, topic, end), None)
+    return (None if newest is None else parse(newest)), end
+
+
+def read_back(bus: Bus, topic: str, end: int) -> Iterator[Record]:
+    """The records of partition 0 before `end`, newest first; hardly more is read than is asked for."""
+    first = bus.begin_offsets(topic)[0]
     back = 4  # a record, its transaction marker, and some room for aborted ones
-    while True:
+    while end > first:
         start = max(first, end - back)
-        records = list(read_range(bus, topic, start, end))
-        if records:
-            return parse(records[-1]), end
-        if start == first:
-            return None, end
-        back *= 8
+        yield from reversed(list(read_range(bus, topic, start, end)))
+        end, back = start, back * 8
 
 
 def read_range(bus: Bus, topic: str, start: int, end: int) -> Iterator[Record]:

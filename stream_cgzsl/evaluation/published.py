@@ -1,0 +1,62 @@
+"""Evaluations on the bus: what is there already, and adding one."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterable, Iterator, Mapping
+
+from stream_cgzsl.bus import Bus, Publisher, Record, TopicPartition
+from stream_cgzsl.bus.topics import Topics
+from stream_cgzsl.errors import BusUnavailable, Fenced
+from stream_cgzsl.schemas import Evaluation, InvalidEvent, Message, decode, encode
+from stream_cgzsl.windows.ledger import read_back, read_range
+
+log = logging.getLogger(__name__)
+
+
+def newest(bus: Bus, topics: Topics) -> Evaluation | None:
+    """The last evaluation there is. Costs the same however many there are."""
+    topic = topics["evaluations"]
+    return next(_parsed(read_back(bus, topic, bus.end_offsets(topic)[0])), None)
+
+
+def read_all(bus: Bus, topics: Topics) -> Iterator[Evaluation]:
+    """Every evaluation, oldest first."""
+    topic = topics["evaluations"]
+    return _parsed(read_range(bus, topic, bus.begin_offsets(topic)[0], bus.end_offsets(topic)[0]))
+
+
+def _parsed(records: Iterable[Record]) -> Iterator[Evaluation]:
+    for record in records:
+        try:
+            event = decode("evaluations", record.key, record.value, record.headers)
+        except InvalidEvent as error:
+            log.warning("passed over: %s", error.at(record.topic, record.partition, record.offset))
+            continue
+        assert isinstance(event, Evaluation)
+        yield event
+
+
+def publish(
+    publisher: Publisher,
+    topics: Topics,
+    evaluation: Evaluation,
+    dead: Iterable[Message] = (),
+    holdout: Mapping[int, int] | None = None,
+) -> None:
+    """One transaction: the dead letters of the holdout, then the evaluation, and how far the holdout was read.
+
+    Raises `Fenced` when another evaluator has taken over, `BusUnavailable` when the outcome is not known.
+    """
+    publisher.begin()
+    try:
+        for message in dead:
+            publisher.send(topics["dead-letters"], message)
+        publisher.send(topics["evaluations"], encode(evaluation))
+        consumed = {TopicPartition(topics["holdout"], partition): end for partition, end in (holdout or {}).items()}
+        publisher.commit(f"{topics.prefix}.evaluator", consumed)
+    except (Fenced, BusUnavailable):
+        raise  # the transaction is the newer publisher's to end
+    except BaseException:
+        publisher.abort()
+        raise
