@@ -6,6 +6,8 @@ counted is exported as zero from the start, so that a rate is right from the fir
 
 from __future__ import annotations
 
+import math
+
 from prometheus_client import (
     CollectorRegistry,
     Counter,
@@ -18,7 +20,7 @@ from prometheus_client import (
 
 from stream_cgzsl import __version__
 from stream_cgzsl.distribution import Distribution
-from stream_cgzsl.schemas import LedgerRecord
+from stream_cgzsl.schemas import Evaluation, LedgerRecord
 from stream_cgzsl.schemas.errors import REASONS, STREAM_REASONS
 
 _SECONDS = (0.01, 0.03, 0.1, 0.3, 1, 3, 10, 30, 100, 300, 1000)
@@ -215,6 +217,32 @@ class EvaluatorMetrics(Metrics):
             ["class_id"],
             registry=r,
         )
+        self.dead = Counter(
+            "cgzsl_dead_letters_total", "holdout records that could not be used", ["reason"], registry=r
+        )
         for outcome in ("published", "gone"):
             self.evaluations.labels(outcome)
+        for reason in (*REASONS, *STREAM_REASONS):
+            self.dead.labels(reason)
+        for gauge in (self.forgetting, self.area, *map(self.accuracy.labels, KINDS)):
+            gauge.set(math.nan)
         self.lag.labels("holdout")
+        self._series: set[str] = set()
+
+    def evaluated(self, evaluation: Evaluation, class_series: int) -> None:
+        """What the newest evaluation says, and of single classes the worst, so many. What has no figure is not a number."""
+        for kind in KINDS:
+            self.accuracy.labels(kind).set(_figure(getattr(evaluation, kind)))
+        self.forgetting.set(_figure(evaluation.forgetting))
+        self.area.set(_figure(evaluation.area))
+        self.holdout.set(evaluation.samples)
+        worst = sorted(evaluation.per_class.items(), key=lambda item: (item[1], item[0]))[:class_series]
+        for class_id, share in worst:
+            self.class_accuracy.labels(class_id).set(share)
+        for class_id in self._series - {class_id for class_id, _ in worst}:
+            self.class_accuracy.remove(class_id)
+        self._series = {class_id for class_id, _ in worst}
+
+
+def _figure(share: float | None) -> float:
+    return math.nan if share is None else share

@@ -62,11 +62,13 @@ class Settings(BaseModel):
     reject_score: float | None = Field(None, description="answer `unknown` where the best score is below this")
     max_wait: float = Field(30.0, ge=0, description="seconds a sample waits for the first generation")
 
-    host: str = Field("127.0.0.1", description="address of /metrics, /healthz and /readyz")
-    port: NonNegativeInt | None = Field(None, description="port of these pages; 0: any free one; unset: none")
+    holdout_gb: PositiveFloat = Field(1.0, description="labelled test features an evaluator keeps in memory")
     class_series: NonNegativeInt = Field(
         0, description="export accuracies of at most so many single classes, the worst"
     )
+
+    host: str = Field("127.0.0.1", description="address of /metrics, /healthz and /readyz")
+    port: NonNegativeInt | None = Field(None, description="port of these pages; 0: any free one; unset: none")
     log_level: Literal["debug", "info", "warning", "error"] = Field("info", description="how much to log")
 
     def genesis(self) -> Genesis:

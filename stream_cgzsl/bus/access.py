@@ -68,6 +68,13 @@ ACCESS: dict[str, Access] = {
         write=("predictions", "dead-letters"),
         group="scorer",
     ),
+    "evaluator": Access(
+        "`evaluate`: tests every generation with the holdout",
+        read=("windows", "projections", "holdout", "evaluations"),
+        write=("evaluations", "dead-letters"),
+        group="evaluator",
+        transactional_id="evaluator",
+    ),
     "producer": Access(
         "whoever describes classes, sends examples and ends tasks (`boundary`)",
         write=("attributes", "features", "control", "holdout"),
@@ -80,6 +87,7 @@ ACCESS: dict[str, Access] = {
         read=("windows", "dead-letters"),
         write=(*_INPUTS, "dead-letters"),
         create=_EVERY,
+        transactional_id="redrive",
     ),
 }
 

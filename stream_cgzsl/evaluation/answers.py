@@ -79,7 +79,7 @@ def accuracies(generation: Generation, answers: Answers) -> Accuracies:
     return Accuracies(per_class, _mean(shares[seen]), _mean(shares[~seen]))
 
 
-def in_batches(class_ids: Sequence[str], rows: Mapping[str, Sequence[Array]]) -> Iterator[Labelled]:
+def in_batches(class_ids: Sequence[str], rows: Mapping[str, Sequence[Array] | Array]) -> Iterator[Labelled]:
     """The rows of these classes, class by class in their order, joined into batches."""
     truth: list[int] = []
     joined: list[Array] = []

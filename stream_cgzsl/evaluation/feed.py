@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Mapping, Sequence
+from typing import NamedTuple
 
 from stream_cgzsl.bus import Bus, Reader, Record, TopicPartition
 from stream_cgzsl.bus.topics import Topics
@@ -16,21 +17,26 @@ from stream_cgzsl.windows.gather import Offsets, check_feature, dead_letter
 log = logging.getLogger(__name__)
 
 
+class Unusable(NamedTuple):
+    reason: str
+    letter: Message
+
+
 class HoldoutFeed:
     """Fills `rows`, each record once. Records that have expired, or were lost with their topic, are gone on without.
 
     Below `buried`, a cut, every unusable record has its dead letter already.
     """
 
-    def __init__(self, bus: Bus, topics: Topics, genesis: Genesis, rows: Holdout, buried: Mapping[int, int]) -> None:
+    def __init__(self, bus: Bus, topics: Topics, genesis: Genesis, rows: Holdout) -> None:
         self._bus = bus
         self._topic = topics["holdout"]
         self._genesis = genesis
         self._bulk = BulkReader("holdout", genesis.features, None if genesis.signed else 0.0)
         self._rows = rows
-        self._buried = dict(buried)
+        self.buried: Mapping[int, int] = {}
         self._taken: Offsets = {}
-        self._dead: dict[Place, Message] = {}
+        self._dead: dict[Place, Unusable] = {}
 
     def read_to(self, cut: Mapping[int, int], alive: Callable[[], None] = lambda: None) -> None:
         """Takes every record below the cut that was not taken yet. `alive` is called often and may raise to stop."""
@@ -50,9 +56,9 @@ class HoldoutFeed:
         ends = self._bus.end_offsets(self._topic)
         return sum(max(0, end - max(begins[p], self._taken.get(p, 0))) for p, end in ends.items())
 
-    def dead(self) -> list[Message]:
-        """The dead letters of the unusable records taken so far, but not of those buried already; ordered by place."""
-        return [message for _, message in sorted(self._dead.items())]
+    def dead(self) -> list[Unusable]:
+        """The unusable records taken so far that are not buried yet, ordered by place."""
+        return [self._dead[place] for place in sorted(self._dead)]
 
     def bury(self) -> None:
         """The dead letters are on the bus now."""
@@ -105,5 +111,5 @@ class HoldoutFeed:
                 check_feature(event, self._genesis)
                 self._rows.add(event.class_id, event.id, event.vector, place)
             except InvalidEvent as error:
-                if record.offset >= self._buried.get(record.partition, 0):
-                    self._dead[place] = dead_letter(record, error)
+                if record.offset >= self.buried.get(record.partition, 0):
+                    self._dead[place] = Unusable(error.reason, dead_letter(record, error))

@@ -1,0 +1,22 @@
+"""`evaluate`: run the evaluator of a stream."""
+
+from __future__ import annotations
+
+import argparse
+
+from stream_cgzsl.cli.flags import EVALUATION, PAGES, STREAM, add, settings_from, topics_from
+
+
+def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    parser = commands.add_parser("evaluate", help="run the evaluator", description=__doc__)
+    add(parser, STREAM, EVALUATION, PAGES)
+    parser.set_defaults(run=run)
+
+
+def run(arguments: argparse.Namespace) -> None:
+    settings = settings_from(arguments)
+    from stream_cgzsl.metrics import EvaluatorMetrics
+    from stream_cgzsl.workers.evaluator import EvaluatorWorker
+    from stream_cgzsl.workers.process import serve
+
+    serve(settings, topics_from(settings), EvaluatorMetrics(), EvaluatorWorker)
