@@ -184,7 +184,7 @@ class KafkaBus(Bus):
         return KafkaWriter(self.settings, self.partitions)
 
     def lock(self, name: str, topic: str) -> Lock:
-        return KafkaLock(self.settings, name, topic)
+        return KafkaLock(self.settings, self.partitions, name, topic)
 
     def publisher(self, name: str) -> Publisher:
         return KafkaPublisher(self.settings, self.partitions, self.end_offsets, name)

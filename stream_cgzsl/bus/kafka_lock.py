@@ -12,6 +12,7 @@ from kafka import KafkaConsumer
 from stream_cgzsl.bus.interface import Lock
 from stream_cgzsl.bus.kafka_errors import connecting, talking
 from stream_cgzsl.bus.kafka_joining import go_on_joining
+from stream_cgzsl.bus.kafka_reading import Partitions
 from stream_cgzsl.bus.kafka_settings import KafkaSettings
 from stream_cgzsl.errors import BusUnavailable, CgzslError
 
@@ -21,8 +22,9 @@ log = logging.getLogger(__name__)
 class KafkaLock(Lock):
     """Cooperative-sticky: a standby that joins never takes the partition from a holder that is alive."""
 
-    def __init__(self, settings: KafkaSettings, group: str, topic: str) -> None:
+    def __init__(self, settings: KafkaSettings, partitions: Partitions, group: str, topic: str) -> None:
         self._settings = settings
+        self._look_up = partitions
         self._group = group
         self._topic = topic
         self._changed = threading.Condition()
@@ -33,6 +35,7 @@ class KafkaLock(Lock):
 
     def acquire(self, timeout: float) -> bool:
         if self._thread is None:
+            self._look_up(self._topic)  # a member whose topic is missing or hidden would wait for ever, in silence
             self._thread = threading.Thread(target=self._keep, name="lock", daemon=True)
             self._thread.start()
         deadline = time.monotonic() + timeout

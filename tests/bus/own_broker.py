@@ -14,12 +14,13 @@ from kafka.admin import UserScramCredentialUpsertion
 from stream_cgzsl.bus import broker
 from stream_cgzsl.bus.kafka_settings import KafkaSettings
 
-PASSWORDS = {"alice": "alice's secret", "mallory": "mallory-s-secret"}
+USERS = ("learner", "scorer", "evaluator", "producer", "client", "follower", "auditor", "operator")
+PASSWORDS = {"alice": "alice's secret", "mallory": "mallory-s-secret", **{user: f"{user}-s-secret" for user in USERS}}
 
 
 @dataclass
 class OwnBroker:
-    """`ca` signs everyone's certificate; alice may do anything, mallory may log in and nothing else."""
+    """`ca` signs everyone's certificate; alice may do anything, all others may log in and nothing else."""
 
     broker: broker.Broker
     sasl_plaintext: str
@@ -62,6 +63,7 @@ def _properties(certificates: Path, ports: list[int]) -> dict[str, str]:
         "ssl.truststore.location": str(certificates / "ca.crt"),
         "listener.name.ssl.ssl.client.auth": "required",
         "authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer",
+        "group.min.session.timeout.ms": "1000",  # tests are in a hurry
         "super.users": "User:ANONYMOUS;User:alice;User:CN=client",
     }
     for listener in ("sasl_plaintext", "sasl_ssl"):

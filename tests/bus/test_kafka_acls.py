@@ -1,0 +1,196 @@
+"""A cluster that allows only what it was told to: everyone works with exactly the rights of the table, and not with less."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import uuid
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+import pytest
+from acls import Operator, login, printed_rights, url_of
+from helpers import (
+    CLASSES,
+    NO_DESCRIBE,
+    InThread,
+    Producer,
+    learner,
+    letters,
+    questions_about,
+    rows_of,
+    scorer,
+    settings_for,
+    wait_for_answers,
+    wait_for_window,
+)
+from own_broker import PASSWORDS, OwnBroker
+
+from stream_cgzsl.bus import access, connect
+from stream_cgzsl.bus.access import ACCESS
+from stream_cgzsl.bus.interface import Right
+from stream_cgzsl.bus.topics import Topics
+from stream_cgzsl.cli import main
+from stream_cgzsl.errors import Refused
+from stream_cgzsl.projections import Projections
+from stream_cgzsl.schemas import Message
+from stream_cgzsl.windows import ledger
+
+TOPICS = Topics("guarded")
+NOT_JSON = Message(b"nobody", b"this is no vector")
+
+WORKERS: dict[str, Callable[..., InThread]] = {"learner": learner, "scorer": scorer}
+
+
+@dataclass
+class Guarded:
+    """A stream with two windows, whose users have the rights of the table, each under its own name."""
+
+    broker: OwnBroker
+    operator: Operator
+
+    def url(self, user: str) -> str:
+        return login(self.broker, user)
+
+    def worker(self, user: str) -> InThread:
+        with connect(self.url(user)) as bus:
+            settings = settings_for(bus, TOPICS, **NO_DESCRIBE)
+        return WORKERS[user](settings.model_copy(update={"bus": self.url(user)}))
+
+    def feed(self) -> None:
+        """One window's worth, with a record that nobody can use; and a sample of each kind."""
+        with connect(self.url("producer")) as bus:
+            producer = Producer(bus, TOPICS)
+            producer.describe(*CLASSES)
+            producer.teach(*CLASSES[:4], purpose=uuid.uuid4().int % 2**31)
+            producer.send("features", NOT_JSON)
+            producer.boundary()
+        with connect(self.url("client")) as bus:
+            client = Producer(bus, TOPICS)
+            client.ask(questions_about(CLASSES[0], tag=uuid.uuid4().hex))
+            client.send("samples", NOT_JSON)
+
+
+@pytest.fixture(scope="module")
+def guarded(own_broker: OwnBroker) -> Iterator[Guarded]:
+    """The operator creates the topics, the learner commits a window: all with printed rights."""
+    operator = Operator(own_broker)
+    for user, kind in ACCESS.items():
+        operator.give(user, kind.rights(TOPICS))
+    made = Guarded(own_broker, operator)
+    assert (
+        main(["topics", "create", "--bus", made.url("operator"), "--prefix", TOPICS.prefix, "--partitions", "2"]) == 0
+    )
+    with made.worker("learner") as worker, connect(made.url("auditor")) as bus:
+        made.feed()
+        wait_for_window(bus, 1, TOPICS, worker.alive)
+    yield made
+    operator.close()
+
+
+def test_the_commands_give_the_rights_of_the_table(capsys: pytest.CaptureFixture[str]) -> None:
+    command = ["topics", "acls", "--bus", "kafka://mallory:secret@one:1,two:2", "--prefix", "birds"]
+    assert main([*command, "--topics", "features=vectors"]) == 0
+    printed = capsys.readouterr().out
+    topics = Topics("birds", {"features": "vectors"})
+    wanted = [(f"User:birds-{user}", right) for user, kind in ACCESS.items() for right in kind.rights(topics)]
+    assert sorted(printed_rights(printed)) == sorted(wanted)
+    assert "--bootstrap-server one:1,two:2 " in printed and "secret" not in printed
+
+
+def test_commands_for_one_user(capsys: pytest.CaptureFixture[str]) -> None:
+    command = ["topics", "acls", "--bus", "kafka://one", "--prefix", "birds", "--for", "follower"]
+    assert main([*command, "--principal", "User:CN=my app", "--command-config", "admin.properties"]) == 0
+    assert capsys.readouterr().out.splitlines()[1:] == [
+        "kafka-acls.sh --bootstrap-server one:9092 --command-config admin.properties --add --allow-principal "
+        "'User:CN=my app' --operation Read --topic birds.windows --topic birds.projections"
+    ]
+
+
+def test_everyone_works_with_the_rights_of_the_table(guarded: Guarded, capsys: pytest.CaptureFixture[str]) -> None:
+    with connect(guarded.url("auditor")) as bus, connect(guarded.url("client")) as client:
+        number = len(ledger.read_all(bus, TOPICS))
+        before = len(letters(bus, TOPICS))
+        with guarded.worker("learner") as learns, guarded.worker("scorer") as scores:
+            guarded.feed()
+            assert wait_for_window(bus, number, TOPICS, learns.alive).kind == "train"
+            questions = questions_about(CLASSES[0], tag="all")
+            Producer(client, TOPICS).ask(questions)
+            answers = wait_for_answers(client, questions, TOPICS, scores.alive)
+        assert {answer.status for answer in answers.values()} == {"ok"}
+        assert {letter.topic for letter in letters(bus, TOPICS)[before:]} == {TOPICS["features"], TOPICS["samples"]}
+    with Projections.follow(guarded.url("follower"), TOPICS.prefix) as followed:
+        assert followed.wait(20)
+        assert followed.classify(rows_of(CLASSES[0], 1))[0][0].class_id in CLASSES
+    for user, *command in (
+        ("auditor", "check"),
+        ("auditor", "replay"),
+        ("auditor", "dead-letters", "show"),
+        ("operator", "topics", "check"),
+        ("operator", "rollback", "1"),
+        ("operator", "dead-letters", "redrive"),
+        ("producer", "boundary"),
+    ):
+        assert main([*command, "--bus", guarded.url(user), "--prefix", TOPICS.prefix]) == 0, command
+        shown = capsys.readouterr()
+        assert PASSWORDS[user] not in shown.out + shown.err
+
+
+def all_rights() -> list[tuple[str, Right]]:
+    return [(user, right) for user in WORKERS for right in ACCESS[user].rights(TOPICS)]
+
+
+@pytest.mark.parametrize(("user", "right"), all_rights(), ids=str)
+def test_a_right_that_is_missing_is_named_before_anything_is_done(guarded: Guarded, user: str, right: Right) -> None:
+    with guarded.operator.without(user, right), connect(guarded.url(user)) as bus:
+        with pytest.raises(Refused) as raised:
+            access.require(bus, TOPICS, user)
+        assert str(raised.value) == (
+            f"{bus.url}: this user has no {right}; give it that right: stream-cgzsl topics acls --for {user} "
+            f"--prefix {TOPICS.prefix} prints the commands"
+        )
+
+
+@pytest.mark.parametrize(("user", "right"), all_rights(), ids=str)
+def test_a_right_taken_away_ends_the_worker_and_is_named(
+    guarded: Guarded, user: str, right: Right, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(access, "require", lambda *_: None)  # as if it were taken away after the start
+    with guarded.operator.without(user, right):
+        worker = guarded.worker(user)
+        hidden = right._replace(operation="Describe")  # what is noticed first where this was the only right on a topic
+        with pytest.raises(Refused, match=f"this user has no ({right}|{hidden});"), worker:
+            guarded.feed()
+            worker.wait()
+
+
+@pytest.mark.parametrize(("command", "user"), [("learn", "learner"), ("score", "scorer")])
+def test_a_worker_without_its_right_ends_with_one_line_and_exit_code_4(
+    guarded: Guarded, command: str, user: str
+) -> None:
+    right = Right("Write", "topic", TOPICS["dead-letters"])
+    environment = {**os.environ, "CGZSL_KAFKA_PASSWORD": PASSWORDS[user]}
+    arguments = [command, "--bus", url_of(guarded.broker, user), "--prefix", TOPICS.prefix, "--log-level", "debug"]
+    with guarded.operator.without(user, right):
+        ended = subprocess.run(
+            [sys.executable, "-m", "stream_cgzsl", *arguments],
+            env=environment,
+            capture_output=True,
+            text=True,
+            timeout=60,
+        )
+    assert ended.returncode == 4
+    said = [line for line in ended.stderr.splitlines() if line.startswith("stream-cgzsl:")]
+    assert len(said) == 1 and str(right) in said[0]
+    assert "Traceback" not in ended.stderr
+    assert PASSWORDS[user] not in ended.stdout + ended.stderr
+
+
+def test_a_topic_hidden_from_this_user_is_not_called_missing(
+    guarded: Guarded, capsys: pytest.CaptureFixture[str]
+) -> None:
+    command = ["topics", "check", "--bus", guarded.url("follower"), "--prefix", TOPICS.prefix]
+    assert main(command) == Refused.exit_code
+    lines = capsys.readouterr().out.splitlines()
+    assert len(lines) == 9 and all("this user has no Describe on topic" in line for line in lines)
