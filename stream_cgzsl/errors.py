@@ -77,3 +77,9 @@ class TooManyDeadLetters(CgzslError):
 
 class NotReady(CgzslError):
     """There is no generation that can answer yet."""
+
+
+class Interrupted(CgzslError):
+    """A person stopped a command that can go on later. The message says how."""
+
+    exit_code = 130
