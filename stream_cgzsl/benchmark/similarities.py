@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from stream_cgzsl.generation import Generation
+from stream_cgzsl.learners.features import transformed
 from stream_cgzsl.report.document import Neighbours, Similar, SimilarityPanel
 
 Array = npt.NDArray[Any]
@@ -52,7 +53,7 @@ class Similarities:
 
     def _cosines(self, generation: Generation, class_ids: list[str]) -> Array:
         """[class_ids, classes]"""
-        means = np.stack([generation.published(self._tests[class_id]).mean(axis=0) for class_id in class_ids])
+        means = np.stack([published(self._tests[class_id], generation).mean(axis=0) for class_id in class_ids])
         return _unit(means - generation.centre) @ _unit(generation.vectors).T
 
     def panels(self) -> tuple[SimilarityPanel, ...]:
@@ -61,6 +62,12 @@ class Similarities:
             for class_id, looks in self._looks.items()
             if looks
         )
+
+
+def published(rows: Array, generation: Generation) -> Array:
+    """[rows, features] in the published feature space: transformed, and at length 1."""
+    found: Array = transformed(rows, generation.transform).numpy()
+    return found
 
 
 def _unit(rows: Array) -> Array:
