@@ -17,7 +17,7 @@ import numpy as np
 
 from stream_cgzsl.benchmark.datasets import Dataset, data_folder, load
 from stream_cgzsl.benchmark.scores import run
-from stream_cgzsl.benchmark.settings import plan_for, windows
+from stream_cgzsl.benchmark.settings import plan_for
 from stream_cgzsl.learners import create
 
 SETS = {"CUB": ("efflite2", None), "BANKING77": ("minilm", True)}
@@ -50,7 +50,7 @@ def measured(learner: str, off: tuple[str, ...], data: Dataset, seeds: int) -> t
     found = []
     for seed in range(seeds):
         made = create(learner, data.space(seed, SETS[data.name][1]), options)
-        scores = run(made, data, windows(data, plan_for(data, "online"))).as_of
+        scores = run(made, data, plan_for(data, "online")).as_of
         found.append((scores.mSA, scores.mUA, scores.mH))
     seen, unseen, harmonic = np.mean(found, axis=0)
     return float(seen), float(unseen), float(harmonic)

@@ -13,7 +13,7 @@ import numpy as np
 
 from stream_cgzsl.benchmark.datasets import Dataset, data_folder, load
 from stream_cgzsl.benchmark.scores import Run, run
-from stream_cgzsl.benchmark.settings import plan_for, windows
+from stream_cgzsl.benchmark.settings import plan_for
 from stream_cgzsl.learners import LEARNERS, create
 
 SETS = {"CUB": ("efflite2", None), "BANKING77": ("minilm", True)}
@@ -45,8 +45,8 @@ def measured(name: str, data: Dataset, seeds: int, orders: int) -> list[Run]:
     shared = SETS[data.name][1]
     plan = plan_for(data, "online")
     if orders:
-        return [run(create(name, data.space(0, shared)), data, windows(data, plan, order)) for order in range(orders)]
-    return [run(create(name, data.space(seed, shared)), data, windows(data, plan)) for seed in range(seeds)]
+        return [run(create(name, data.space(0, shared)), data, plan, order) for order in range(orders)]
+    return [run(create(name, data.space(seed, shared)), data, plan) for seed in range(seeds)]
 
 
 def main() -> int:

@@ -10,7 +10,7 @@ import numpy as np
 
 from stream_cgzsl.benchmark.datasets import Dataset, data_folder, load
 from stream_cgzsl.benchmark.scores import run
-from stream_cgzsl.benchmark.settings import plan_for, windows
+from stream_cgzsl.benchmark.settings import plan_for
 from stream_cgzsl.learners import create
 
 SETS = {"CUB": ("efflite2", None), "BANKING77": ("minilm", True)}
@@ -32,7 +32,7 @@ def harmonic(data: Dataset, row: str, seeds: int) -> float:
         space = data.space(seed, SETS[data.name][1])
         if row == "no square root":
             space = replace(space, signed=True)  # signed features are taken as they are
-        found.append(run(create("episodic", space, ROWS[row]), data, windows(data, plan_for(data, "online"))).as_of.mH)
+        found.append(run(create("episodic", space, ROWS[row]), data, plan_for(data, "online")).as_of.mH)
     return float(np.mean(found))
 
 

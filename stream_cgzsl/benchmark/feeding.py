@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 
 from stream_cgzsl.benchmark.datasets import Dataset
 from stream_cgzsl.benchmark.pace import Pace
-from stream_cgzsl.benchmark.settings import Plan, Task, tasks
+from stream_cgzsl.benchmark.settings import Plan, Task, as_used, tasks
 from stream_cgzsl.bus import Bus, TopicPartition
 from stream_cgzsl.bus.topics import Topics
 from stream_cgzsl.errors import UsageError
@@ -23,7 +23,7 @@ from stream_cgzsl.schemas import (
     encode,
 )
 from stream_cgzsl.windows.boundary import send_boundary
-from stream_cgzsl.windows.ledger import read_all, read_range
+from stream_cgzsl.windows.ledger import parse, read_range
 
 ROLES = ("holdout", "attributes", "features")
 """In the order a task sends them: a class is described before its first feature, and can be tested once described."""
@@ -52,7 +52,7 @@ class Feeder:
     ) -> None:
         self._bus = bus
         self._topics = topics
-        self._data = data.under(plan.setting)
+        self._data = as_used(data, plan, order)
         self._plan = plan
         self._order = order
         self._pace = pace or Pace()
@@ -68,18 +68,19 @@ class Feeder:
 
     def fed(self) -> int:
         """How many tasks are complete on the bus, from the first on."""
-        return len(self._ended())
+        return len(self._ended(self._boundaries()))
 
     def feed(self, task: Task) -> Boundary:
         """Sends what the bus does not have of a task, then ends it. Returns when all of it is acknowledged."""
-        ended = self._ended()
+        boundaries = self._boundaries()
+        ended = self._ended(boundaries)
         if task.number <= len(ended):
             return ended[task.number - 1]
         if task.number != len(ended) + 1:
             raise UsageError(f"task {task.number} cannot be fed before task {len(ended) + 1}")
         with self._bus.writer() as writer:
             for role in ROLES:
-                there = self._ids_after_last_cut(role)
+                there = self._ids_after(boundaries, role)
                 for event in self.events(role, task):
                     if event.id not in there:
                         if self._pace.due():
@@ -116,10 +117,10 @@ class Feeder:
         order = "" if self._order is None else f" order {self._order}"
         return f"{self._data.name} {self._data.extractor} {self._plan}{order} task {number}"
 
-    def _ended(self) -> list[Boundary]:
+    def _ended(self, boundaries: Iterable[Boundary]) -> list[Boundary]:
         """The boundaries of this feed's tasks so far. Raises `UsageError` where there are tasks of another feed."""
         ended: list[Boundary] = []
-        for boundary in self._boundaries():
+        for boundary in boundaries:
             if boundary.reason == self._reason(len(ended) + 1):
                 ended.append(boundary)
             elif _FEED.search(boundary.reason):
@@ -129,7 +130,9 @@ class Feeder:
                 )
         return ended
 
-    def _boundaries(self) -> Iterator[Boundary]:
+    def _boundaries(self) -> list[Boundary]:
+        """Those of everybody, oldest first."""
+        found: list[Boundary] = []
         topic = self._topics["control"]
         for record in read_range(self._bus, topic, self._bus.begin_offsets(topic)[0], self._bus.end_offsets(topic)[0]):
             try:
@@ -137,13 +140,14 @@ class Feeder:
             except InvalidEvent:
                 continue  # the learner buries it
             if isinstance(event, Boundary):
-                yield event
+                found.append(event)
+        return found
 
-    def _ids_after_last_cut(self, role: str) -> set[str]:
+    def _ids_after(self, boundaries: Iterable[Boundary], role: str) -> set[str]:
         """The ids of records no boundary has closed off: what an interrupted feed has sent of its task."""
         topic = self._topics[role]
         starts, ends = self._bus.begin_offsets(topic), self._bus.end_offsets(topic)
-        for boundary in self._boundaries():
+        for boundary in boundaries:
             for partition, offset in (boundary.cut or {}).get(role, {}).items():
                 starts[partition] = max(starts.get(partition, 0), offset)
         open_ends = {TopicPartition(topic, p): end for p, end in ends.items() if starts.get(p, 0) < end}
@@ -157,10 +161,16 @@ class Feeder:
         return ids
 
 
+def genesis_of(bus: Bus, topics: Topics) -> Genesis | None:
+    """What the stream's first record fixed; None where no learner has ever started."""
+    topic = topics["windows"]
+    first = next(read_range(bus, topic, bus.begin_offsets(topic)[0], bus.end_offsets(topic)[0]), None)
+    return None if first is None else parse(first).genesis
+
+
 def check_genesis(bus: Bus, topics: Topics, data: Dataset) -> None:
     """Raises `UsageError` where the stream exists and its vectors are not this data's."""
-    records = read_all(bus, topics)
-    genesis: Genesis | None = records[0].genesis if records else None
+    genesis = genesis_of(bus, topics)
     if genesis is None:
         return
     stream = f"{bus.url}: the stream {topics.prefix!r}"

@@ -11,12 +11,12 @@ import numpy as np
 import numpy.typing as npt
 
 from stream_cgzsl.benchmark.datasets import Dataset
+from stream_cgzsl.benchmark.settings import Plan, as_used, windows
 from stream_cgzsl.evaluation.answers import Accuracies, Labelled, accuracies, ask
 from stream_cgzsl.evaluation.curve import seen_unseen_curve
 from stream_cgzsl.evaluation.forgetting import best_since_learned, forgetting
 from stream_cgzsl.generation import Generation
 from stream_cgzsl.learners.interface import Learner
-from stream_cgzsl.windows.window import Window
 
 Tests = Mapping[str, npt.NDArray[Any]]
 """The test features of each class, [rows, features]."""
@@ -190,15 +190,13 @@ class Run:
         return self.readings.recalculated
 
 
-def run(learner: Learner, data: Dataset, windows: Iterable[Window]) -> Run:
-    """Fits every window in turn; test rows are only ever looked at here. `data` must be as the setting uses it."""
+def run(learner: Learner, data: Dataset, plan: Plan, order: int | None = None) -> Run:
+    """Fits every window of a plan in turn; test rows are only ever looked at here."""
     generations: list[Generation] = []
     seconds = 0.0
-    scoring = Scoring({class_id: data.test(class_id) for class_id in data.class_ids})
-    for window in windows:
-        leaked = sorted(set(window.features) & set(data.unseen_pool))
-        if leaked:
-            raise ValueError(f"{leaked[0]!r} is trained on its test rows: give run() data.under(setting)")
+    used = as_used(data, plan, order)
+    scoring = Scoring({class_id: used.test(class_id) for class_id in used.class_ids})
+    for window in windows(data, plan, order):
         started = perf_counter()
         generations.append(learner.fit(window))
         seconds += perf_counter() - started

@@ -8,7 +8,7 @@ online: as dynamic, but of a task's new seen classes the last is held back: desc
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -38,7 +38,8 @@ class Plan:
     """How many tasks, and how many classes of either pool each brings. What is left over of a pool is left out.
 
     Of a task's classes from the seen pool, `held_back` are only described; their features come with the next task.
-    In the static setting all classes are one pool, and `seen` of them are learned in each task.
+    In the static setting all classes are one pool, and `seen` of them are learned in each task; what is left over is
+    described with the others.
     """
 
     setting: str
@@ -136,11 +137,24 @@ def tasks(data: Dataset, plan: Plan, order: int | None = None) -> tuple[Task, ..
         fresh = seen[(number - 1) * plan.seen : number * plan.seen]
         described = fresh + unseen[(number - 1) * plan.unseen : number * plan.unseen]
         if plan.setting == "static":
-            described = seen[: plan.tasks * plan.seen] if number == 1 else []
+            described = seen if number == 1 else []
         now = plan.seen - plan.held_back
         made.append(Task(number, tuple(described), tuple(waiting + fresh[:now])))
         waiting = fresh[now:]
     return tuple(made)
+
+
+def as_used(data: Dataset, plan: Plan, order: int | None = None) -> Dataset:
+    """The data as a plan uses it: which rows train and test.
+
+    In the static setting, classes of no task are described with all others and never learned. They are not tested
+    either: the paper tests unseen classes with the data of future tasks.
+    """
+    data = data.under(plan.setting)
+    if plan.setting != "static":
+        return data
+    learned = [data.label(class_id) for task in tasks(data, plan, order) for class_id in task.learned]
+    return replace(data, test_seen=data.test_seen[np.isin(data.labels[data.test_seen], learned)])
 
 
 def windows(data: Dataset, plan: Plan, order: int | None = None) -> Iterator[Window]:

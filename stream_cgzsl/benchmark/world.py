@@ -8,6 +8,7 @@ attribute tells; features scatter around it along shared directions, so neighbou
 from __future__ import annotations
 
 import itertools
+import math
 from typing import Any
 
 import numpy as np
@@ -24,9 +25,11 @@ class World:
     """`classes` kinds of animals; `attributes` and `features` are the lengths of their vectors (features >= 0)."""
 
     def __init__(self, classes: int = 24, attributes: int = 32, features: int = 128, seed: int = 7) -> None:
-        kinds = list(itertools.product(_COATS, _PLACES, _BODIES))
-        if not 0 < classes <= len(kinds):
-            raise ValueError(f"a world has 1 to {len(kinds)} classes, not {classes}")
+        kinds: list[tuple[str, ...]] = list(itertools.product(_COATS, _PLACES, _BODIES))
+        if classes < 1:
+            raise ValueError(f"a world has at least 1 class, not {classes}")
+        varieties = tuple(f"variety-{number}" for number in range(2, math.ceil(classes / len(kinds)) + 1))
+        kinds += [(*kind, variety) for variety in varieties for kind in kinds]  # beyond 512, of some there are several
         rng = np.random.default_rng([seed, 0])
         chosen = [kinds[i] for i in rng.permutation(len(kinds))[:classes]]
         self.classes = tuple("-".join(kind) for kind in chosen)
@@ -35,7 +38,11 @@ class World:
         self.features = features
 
         directions = rng.normal(size=(10, attributes))  # fewer causes than attributes: attributes go together
-        traits = {trait: rng.normal(size=10) @ directions for group in (_COATS, _PLACES, _BODIES) for trait in group}
+        traits = {
+            trait: rng.normal(size=10) @ directions
+            for group in (_COATS, _PLACES, _BODIES, varieties)
+            for trait in group
+        }
         pushed = np.stack([sum(traits[trait] for trait in kind) for kind in chosen])
         self.attributes: Array = (1 / (1 + np.exp(-0.35 * pushed))).astype(np.float32)  # [classes, attributes]
 

@@ -41,7 +41,7 @@ def load_xlsa17(folder: Path, features: str | None = None, splits: str | None = 
     train, test_seen, test_unseen = (_rows(split_path, name, split, len(labels), feature_path) for name in _LOCATIONS)
     _check_splits(split_path, labels, train, test_seen, test_unseen, class_ids)
     data = Dataset(
-        name=canonical(folder.name),
+        name=canonical(folder.resolve().name),
         class_ids=class_ids,
         attributes=np.ascontiguousarray(split["att"].T, dtype=np.float32),
         features=np.ascontiguousarray(values["features"].T, dtype=np.float32),

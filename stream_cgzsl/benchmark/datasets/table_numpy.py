@@ -1,0 +1,72 @@
+"""Tables in NumPy's formats. Pickles are never loaded: they can run code."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from stream_cgzsl.benchmark.datasets.problems import Array, shape_of, wrong
+from stream_cgzsl.benchmark.datasets.table import Shape, Table
+from stream_cgzsl.errors import UsageError
+
+
+def read_npy(path: Path, _: Shape) -> Table:
+    """One array: the vectors. The words are in files of their own."""
+    return Table(path, _array(path))
+
+
+def read_npz(path: Path, shape: Shape) -> Table:
+    """Several arrays by name: the vectors under one of their names, words under theirs; others are not looked at."""
+    with _opened(path) as arrays:
+        names = [name for name in shape.vector_names() if name in arrays]
+        if not names:
+            there = ", ".join(arrays) or "nothing"
+            raise wrong(path, shape.vectors, f"no such array, but {there}", f"an array called {shape.vectors}")
+        words = {name: _words(path, name, _member(path, arrays, name)) for name in shape.words if name in arrays}
+        return Table(path, _member(path, arrays, names[0]), words)
+
+
+def read_words(path: Path) -> Array:
+    return _words(path, "its array", _array(path))
+
+
+def _array(path: Path) -> Array:
+    found = _opened(path)
+    if not isinstance(found, np.ndarray):
+        raise UsageError(f"{path}: an archive of arrays (.npz); give it that name")
+    return found
+
+
+def _opened(path: Path) -> Any:
+    try:
+        return np.load(path, allow_pickle=False)
+    except Exception as error:  # numpy raises whatever a broken file made it stumble over
+        raise _unreadable(path, error) from error
+
+
+def _member(path: Path, arrays: Any, name: str) -> Array:
+    try:
+        return np.asarray(arrays[name])
+    except Exception as error:  # as above
+        raise _unreadable(path, error) from error
+
+
+def _unreadable(path: Path, error: Exception) -> UsageError:
+    if "pickle" in str(error):
+        return UsageError(
+            f"{path}: found Python objects (a pickle), which are never loaded because they can run code; expected plain "
+            "numbers or text: save it again with astype(float) or astype(str)"
+        )
+    return UsageError(f"{path}: not a NumPy file, or a damaged one: {error}")
+
+
+def _words(path: Path, field: str, values: Array) -> Array:
+    """Text or whole numbers, one a row."""
+    if values.ndim == 2 and 1 in values.shape:
+        values = values.ravel()
+    if values.ndim != 1 or values.dtype.kind not in "iuUS":
+        found = f"{values.dtype} of shape {shape_of(values)}"
+        raise wrong(path, field, found, "one row of text or whole numbers")
+    return np.char.decode(values, "utf-8") if values.dtype.kind == "S" else values
