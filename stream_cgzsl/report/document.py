@@ -148,5 +148,6 @@ class StudyDocument(Piece):
     setting: str
     command: str
     environment: dict[str, Any]
+    paper_extractor: str = "ResNet-101"
     x_label: str | None = None
     rows: tuple[StudyRow, ...]

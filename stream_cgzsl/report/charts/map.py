@@ -1,0 +1,84 @@
+"""Features in a plane: real ones as dots, replayed ones as crosses, a colour and a name for each class."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import dist, inf
+from statistics import fmean
+from xml.etree.ElementTree import Element
+
+from stream_cgzsl.report.charts.plot import drawing
+from stream_cgzsl.report.document import FeatureMap, MapPoint
+from stream_cgzsl.report.markup import el, percent, spell
+from stream_cgzsl.report.numbers import short
+
+Place = tuple[float, float]
+
+WIDTH, HEIGHT = 640.0, 420.0
+_EDGE = 18.0
+_COLOURS = 6  # as many as the style sheet has
+_NAMED = 24  # more classes than that cannot be named side by side
+_CROSS = 3.2
+
+
+def by_class(features: FeatureMap) -> list[tuple[str, list[MapPoint], list[MapPoint]]]:
+    """Each class that has points: its name, its real and its replayed ones."""
+    found: dict[int, tuple[list[MapPoint], list[MapPoint]]] = {}
+    for point in features.points:
+        found.setdefault(point.class_index, ([], []))[point.replayed].append(point)
+    return [(features.class_ids[index], *found[index]) for index in sorted(found)]
+
+
+def scatter(name: str, description: str, features: FeatureMap) -> Element:
+    classes = by_class(features)
+    place = _Placing(features.points)
+    paths, names = [], []
+    middles = [_middle(real or replayed, place) for _, real, replayed in classes]
+    colours = _colours(middles)
+    for (class_id, real, replayed), colour, (x, y) in zip(classes, colours, middles, strict=True):
+        dots = "".join(f"M{spell(x)} {spell(y)}h0" for x, y in map(place, real))
+        crosses = "".join(_cross(*place(point)) for point in replayed)
+        drawn = el(
+            "g", el("title", class_id), el("path", d=crosses, class_="crosses"), el("path", d=dots, class_="dots")
+        )
+        drawn.set("class", f"cluster class-{colour}")
+        paths.append(drawn)
+        names.append(el("text", short(class_id, 22), x=percent(x / WIDTH), y=percent(y / HEIGHT), class_="name middle"))
+    view = {"viewBox": f"0 0 {WIDTH:g} {HEIGHT:g}", "width": "100%", "height": "100%"}
+    return drawing(name, description, el("svg", paths, **view), names if len(classes) <= _NAMED else None, class_="map")
+
+
+def _middle(points: Sequence[MapPoint], place: _Placing) -> Place:
+    placed = [place(point) for point in points]
+    return fmean(x for x, _ in placed), fmean(y for _, y in placed)
+
+
+def _colours(middles: Sequence[Place]) -> list[int]:
+    """A colour for each class: the one whose nearest class so far is farthest away."""
+    taken: list[list[Place]] = [[] for _ in range(_COLOURS)]
+    chosen = []
+    for middle in middles:
+        room = [min((dist(middle, other) for other in others), default=inf) for others in taken]
+        colour = room.index(max(room))
+        taken[colour].append(middle)
+        chosen.append(colour)
+    return chosen
+
+
+class _Placing:
+    """From the plane of the features to the drawing, both directions at one scale, all of it inside."""
+
+    def __init__(self, points: Sequence[MapPoint]) -> None:
+        xs, ys = [point.x for point in points], [point.y for point in points]
+        self._middle = ((min(xs) + max(xs)) / 2, (min(ys) + max(ys)) / 2)
+        across, up = (max(xs) - min(xs)) or 1.0, (max(ys) - min(ys)) or 1.0
+        self._scale = min((WIDTH - 2 * _EDGE) / across, (HEIGHT - 2 * _EDGE) / up)
+
+    def __call__(self, point: MapPoint) -> Place:
+        x, y = (point.x - self._middle[0]) * self._scale, (point.y - self._middle[1]) * self._scale
+        return WIDTH / 2 + x, HEIGHT / 2 - y
+
+
+def _cross(x: float, y: float) -> str:
+    arm = spell(2 * _CROSS)
+    return f"M{spell(x - _CROSS)} {spell(y - _CROSS)}l{arm} {arm}m0-{arm}l-{arm} {arm}"

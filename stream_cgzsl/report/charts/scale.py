@@ -1,0 +1,82 @@
+"""From values to places on an axis, and which values deserve a tick."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Scale:
+    """Maps [low, high] to [0, 1]; a logarithmic one maps their logarithms. `ticks` lie inside."""
+
+    low: float
+    high: float
+    ticks: tuple[float, ...]
+    logarithmic: bool = False
+
+    def __call__(self, value: float) -> float:
+        low, high = self.low, self.high
+        if self.logarithmic:
+            low, high, value = math.log(low), math.log(high), math.log(value)
+        return 0.5 if high == low else (value - low) / (high - low)
+
+
+def _step(span: float, ticks: int) -> float:
+    """The smallest of 1, 2, 2.5, 5 times a power of ten that needs no more than `ticks` steps."""
+    rough = span / max(1, ticks)
+    power = 10.0 ** math.floor(math.log10(rough))
+    return next(power * nice for nice in (1, 2, 2.5, 5, 10) if power * nice >= rough * (1 - 1e-9))
+
+
+def linear(values: Iterable[float], ticks: int = 5, zero: bool = False, most: float | None = None) -> Scale:
+    """A scale whose ends are ticks, around all values; `zero` begins it there, `most` ends it there at the latest."""
+    known = [value for value in values if math.isfinite(value)] or [0.0, 1.0]
+    low, high = min(known), max(known)
+    if zero:
+        low = min(0.0, low)
+    if high - low < 1e-9 * max(1.0, abs(high)):
+        room = abs(high) * 0.1 or 1.0
+        low, high = (0.0, high + room) if zero else (low - room, high + room)
+    step = _step(high - low, ticks)
+    first, last = math.floor(low / step + 1e-9), math.ceil(high / step - 1e-9)
+    marks = tuple(round(number * step, 10) for number in range(first, last + 1))
+    if most is not None and max(known) <= most:
+        marks = tuple(mark for mark in marks if mark <= most)
+    return Scale(marks[0], marks[-1], marks)
+
+
+def logarithmic(values: Iterable[float]) -> Scale:
+    """A scale for values above zero that span powers of ten."""
+    known = list(values)
+    low, high = min(known), max(known)
+    first, last = math.floor(math.log10(low) + 1e-9), math.ceil(math.log10(high) - 1e-9)
+    marks = tuple(
+        10.0**power for power in range(first, last + 1) if low <= 10.0**power * (1 + 1e-9) <= high * (1 + 2e-9)
+    )
+    return Scale(low, high, marks, logarithmic=True)
+
+
+def sweep(values: Iterable[float]) -> Scale:
+    """Logarithmic where all values are above zero and span a factor of 50, else linear."""
+    known = list(values)
+    if min(known) > 0 and max(known) / min(known) >= 50:
+        return logarithmic(known)
+    return linear(known, ticks=6)
+
+
+def places(count: int) -> list[float]:
+    """Where `count` equal steps stand on an axis, from its one end to the other; a single one in the middle."""
+    return [0.5] if count == 1 else [number / (count - 1) for number in range(count)]
+
+
+def named(count: int, most: int = 6) -> list[int]:
+    """Which of `count` steps get a name: round ordinals (counted from 1), the first, and the last unless it is too near."""
+    if count <= most + 1:
+        return list(range(count))
+    step = math.ceil(_step(count, most))
+    chosen = [0, *range(step - 1, count, step)]
+    if count - 1 - chosen[-1] >= step * 0.6:
+        chosen.append(count - 1)
+    return chosen

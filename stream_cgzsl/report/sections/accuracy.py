@@ -1,0 +1,107 @@
+"""How good each generation was: when it was new, in hindsight, and before it had learned its window."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from xml.etree.ElementTree import Element
+
+from stream_cgzsl.report.charts.figure import Table, figure
+from stream_cgzsl.report.charts.line import Series, lines
+from stream_cgzsl.report.charts.scale import Scale, linear
+from stream_cgzsl.report.document import Figures, RunDocument, WindowLine
+from stream_cgzsl.report.numbers import plain
+from stream_cgzsl.report.sections.parts import Section, section, windows_across
+
+Values = Sequence[float | None]
+
+
+def accuracy(run: RunDocument) -> Section | None:
+    """Both readings beside each other on one scale; below them what each window met and what it cost the others."""
+    as_of, recalculated = _as_of(run.windows), _recalculated(run.windows)
+    scale = linear([*_known(as_of), *_known(recalculated)], most=100.0)
+    found = [
+        _three(
+            run,
+            "As of each window",
+            "Each generation when it was new, tested on every class known by then.",
+            as_of,
+            run.as_of,
+            scale,
+        ),
+        _three(
+            run,
+            "Recalculated at the end",
+            "The last generation, tested on the classes of each earlier window: how the paper counts.",
+            recalculated,
+            run.recalculated,
+            scale,
+        ),
+        prequential(run),
+        forgotten(run),
+    ]
+    return (
+        section("accuracy", "Accuracy, window by window", *found) if any(part is not None for part in found) else None
+    )
+
+
+def prequential(run: RunDocument) -> Element | None:
+    """How the generation before did on features it had not learned yet."""
+    values = [window.prequential_seen for window in run.windows], [window.prequential_unseen for window in run.windows]
+    text = "New features, classified by the generation before the window that brought them. No test data is needed."
+    return _chart(run, "Before it learned them", text, values, linear(_known(values), most=100.0))
+
+
+def forgotten(run: RunDocument) -> Element | None:
+    values = [window.forgetting for window in run.windows]
+    known = _known([values])
+    if not known:
+        return None
+    at, across = windows_across(run.windows)
+    title = "Nothing is forgotten" if max(known) < 0.05 else f"Forgetting: {plain(known[-1])} points at the end"
+    text = "How far learned classes are below the best they have been since they were learned, in points."
+    series = [Series("lost", "harmonic", "square", values)]
+    rows = [[str(window.number), plain(window.forgetting)] for window in run.windows]
+    chart = lines(title, text, series, at, across, linear([*known, 1.0], zero=True, ticks=4), "points")
+    return figure(title, text, [chart], Table("Forgetting, points", ["window", "forgetting"], rows, at))
+
+
+def _three(
+    run: RunDocument, title: str, text: str, values: Sequence[Values], means: Figures, scale: Scale
+) -> Element | None:
+    told = f"mSA {plain(means.mSA)}, mUA {plain(means.mUA)}, mH {plain(means.mH)}."
+    return _chart(run, title, f"{text} {told}", values, scale)
+
+
+def _chart(run: RunDocument, title: str, text: str, values: Sequence[Values], scale: Scale) -> Element | None:
+    """Seen, unseen and, where it is given, harmonic accuracy over the windows."""
+    if not _known(values):
+        return None
+    at, across = windows_across(run.windows)
+    kinds = (("seen", "circle"), ("unseen", "diamond"), ("harmonic", "square"))
+    series = [Series(kind, kind, shape, one) for (kind, shape), one in zip(kinds, values, strict=False)]
+    rows = [
+        [str(window.number), *(plain(value) for value in figures)]
+        for window, figures in zip(run.windows, zip(*values, strict=True), strict=True)
+    ]
+    table = Table(f"{title}: accuracy, percent", ["window", *(one.name for one in series)], rows, at)
+    return figure(title, text, [lines(title, text, series, at, across, scale, "percent")], table)
+
+
+def _as_of(windows: Sequence[WindowLine]) -> tuple[Values, ...]:
+    return (
+        [window.seen_accuracy for window in windows],
+        [window.unseen_accuracy for window in windows],
+        [window.harmonic for window in windows],
+    )
+
+
+def _recalculated(windows: Sequence[WindowLine]) -> tuple[Values, ...]:
+    return (
+        [window.recalculated_seen for window in windows],
+        [window.recalculated_unseen for window in windows],
+        [window.recalculated_harmonic for window in windows],
+    )
+
+
+def _known(values: Sequence[Values]) -> list[float]:
+    return [value for one in values for value in one if value is not None]
