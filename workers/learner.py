@@ -37,11 +37,11 @@ from stream_cgzsl.windows.restore import (
     late_before_of,
     reconfigured,
 )
+from stream_cgzsl.workers.standby import wait_for_turn
 from stream_cgzsl.workers.telling import Waiting, Watch, counted, tell
 
 log = logging.getLogger("learner")
 
-_JOIN_SECONDS = 1.0
 _LOOK_SECONDS = 0.25
 _RETRY_SECONDS = 3.0
 
@@ -94,7 +94,7 @@ class LearnerWorker:
         while not self._stop.is_set():
             try:
                 with self._bus.lock(name, self._topics["control"]) as self._lock:
-                    if self._stand_by():
+                    if wait_for_turn(self._lock, self._stop, self._standing_by):
                         with self._bus.publisher(name) as publisher:
                             self._learn(publisher)
             except Cancelled as reason:
@@ -109,17 +109,9 @@ class LearnerWorker:
             finally:
                 self._waiting.none()
 
-    def _stand_by(self) -> bool:
-        """Waits until no other learner of the stream is at work; False when this one must stop before."""
-        assert self._lock is not None
-        if self._lock.acquire(_JOIN_SECONDS):
-            return True
+    def _standing_by(self) -> None:
         self._why_not_ready = None
         log.info("standing by: another learner is at work, or was until a moment ago")
-        while not self._stop.is_set():
-            if self._lock.acquire(1.0):
-                return True
-        return False
 
     def _learn(self, publisher: Publisher) -> None:
         """From the ledger as it is now to the last window before `stop`."""
