@@ -7,6 +7,7 @@ counted is exported as zero from the start, so that a rate is right from the fir
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 
 from prometheus_client import (
     CollectorRegistry,
@@ -20,6 +21,7 @@ from prometheus_client import (
 
 from stream_cgzsl import __version__
 from stream_cgzsl.distribution import Distribution
+from stream_cgzsl.evaluation.answers import harmonic_mean
 from stream_cgzsl.schemas import Evaluation, LedgerRecord
 from stream_cgzsl.schemas.errors import REASONS, STREAM_REASONS
 
@@ -148,6 +150,10 @@ class LearnerMetrics(Metrics):
         self.windows.labels(record.kind, policy_of(record)).inc()
         self.serving(record.seen, record.unseen, record.number)
         self.last_success.set_to_current_time()
+        if record.prequential is not None:
+            seen, unseen = record.prequential.seen, record.prequential.unseen
+            for kind, share in zip(KINDS, (seen, unseen, harmonic_mean(seen, unseen)), strict=True):
+                self.prequential.labels(kind).set(_figure(share))
         for role, spans in record.ranges.items():
             for span in spans.values():
                 self.records.labels(role, "accepted").inc(span.accepted)
@@ -157,6 +163,12 @@ class LearnerMetrics(Metrics):
                 self.records.labels(role, "lost").inc(span.lost)
                 for reason, count in span.dead.items():
                     self.dead.labels(reason).inc(count)
+
+    def turned(self, movement: Mapping[str, float]) -> None:
+        """By how many radians the last window turned the projection of each class that was there before."""
+        angles = list(movement.values())
+        self.drift.labels("mean").set(sum(angles) / len(angles) if angles else math.nan)
+        self.drift.labels("max").set(max(angles, default=math.nan))
 
 
 def policy_of(record: LedgerRecord) -> str:

@@ -18,6 +18,9 @@ from stream_cgzsl.bus import Bus, Lock, Publisher, access
 from stream_cgzsl.bus.topics import Topics
 from stream_cgzsl.environment import choose_device, environment
 from stream_cgzsl.errors import BrokenLedger, BusUnavailable, Cancelled, Expired, TooManyDeadLetters, UsageError
+from stream_cgzsl.evaluation.movement import movement
+from stream_cgzsl.evaluation.prequential import prequential
+from stream_cgzsl.generation import Generation
 from stream_cgzsl.learners import BOUNDS
 from stream_cgzsl.lineage import Configuration, Lineage, Outcome
 from stream_cgzsl.metrics import LearnerMetrics
@@ -79,6 +82,7 @@ class LearnerWorker:
             )
         self._configuration = Configuration(settings.learner, settings.options, int(settings.memory_gb * 1e9))
         self._lock: Lock | None = None
+        self._generation: Generation | None = None
         self._why_not_ready: str | None = "not connected yet"
         self._waiting = Waiting(metrics)
         metrics.active.set_function(lambda: float(self._at_work()))
@@ -118,6 +122,7 @@ class LearnerWorker:
         self._why_not_ready = "not restored from the ledger yet"
         self._metrics.rebalances.inc()  # this learner has the control topic now
         records = ledger.read_all(self._bus, self._topics)
+        self._generation = self._newest(records)
         if not records:
             genesis = Commit(self._genesis())
             with counted(self._metrics):
@@ -157,6 +162,16 @@ class LearnerWorker:
             cut = replace(still(records[-1], "rollback", "accept-loss"), to=newest)
             return self._window(publisher, restorer, restorer.at(newest), cut)
 
+    def _newest(self, records: list[LedgerRecord]) -> Generation | None:
+        """The generation that the next window is compared with; None where it is gone. Nothing else depends on it."""
+        if not records or records[-1].generation is None:
+            return None
+        try:
+            return ledger.load_generation(self._bus, self._topics, records[-1])
+        except (ledger.Incomplete, BrokenLedger) as reason:
+            log.warning("what the next window changes will not be told: %s", reason)
+            return None
+
     def _configured(self, lineage: Lineage, records: list[LedgerRecord]) -> Lineage:
         return reconfigured(lineage, genesis_of(records), self._configuration, self._device)
 
@@ -170,8 +185,10 @@ class LearnerWorker:
         dead = [*cut.dead, *gathered.dead]
         self._check_dead(len(dead), number)
         clock.append(time.perf_counter())
+        before, watch = self._generation, Watch(self._interrupted, self._metrics)
+        asked = prequential(before, gathered.window)
         if cut.to is None:  # 3 train
-            outcome = lineage.apply(cut.kind, gathered, Watch(self._interrupted, self._metrics))
+            outcome = lineage.apply(cut.kind, gathered, watch)
         else:
             lineage, outcome = self._roll_back(restorer, lineage, gathered, cut.to)
         clock.append(time.perf_counter())
@@ -192,6 +209,8 @@ class LearnerWorker:
             environment=environment(self._device),
             seen=int(generation.seen.sum()),
             unseen=int((~generation.seen).sum()),
+            prequential=asked,
+            losses=watch.last(),
             error=outcome.error,
             to=cut.to if outcome.kind == "rollback" else None,
             until_ms=cut.until_ms,
@@ -201,6 +220,8 @@ class LearnerWorker:
             record = publish(publisher, self._topics, commit)  # 4 commit
         clock.append(time.perf_counter())
         records.append(record)
+        self._generation = generation
+        self._metrics.turned(movement(before, generation))
         tell(self._metrics, record, len(dead), clock, len(state or b""), self._device)
         return lineage
 

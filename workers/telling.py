@@ -12,21 +12,23 @@ from itertools import pairwise
 
 from stream_cgzsl.environment import peak_memory
 from stream_cgzsl.errors import BusUnavailable, Fenced
-from stream_cgzsl.learners.interface import Monitor, Progress
+from stream_cgzsl.learners.interface import Losses, Progress
 from stream_cgzsl.metrics import LearnerMetrics
 from stream_cgzsl.schemas import LedgerRecord
 
 log = logging.getLogger("learner")
 
 
-class Watch(Monitor):
+class Watch(Losses):
     """Shows the losses while training, and ends it when the worker must stop."""
 
     def __init__(self, interrupted: Callable[[], bool], metrics: LearnerMetrics) -> None:
+        super().__init__()
         self._interrupted = interrupted
         self._metrics = metrics
 
     def progress(self, progress: Progress) -> None:
+        super().progress(progress)
         for term, value in progress.losses.items():
             self._metrics.loss.labels(term).set(value)
 

@@ -56,7 +56,7 @@ class Access:
 ACCESS: dict[str, Access] = {
     "learner": Access(
         "`learn`: reads its inputs, commits windows",
-        read=("attributes", "features", "control", "windows", "state"),
+        read=("attributes", "features", "control", "windows", "projections", "state"),
         write=("windows", "projections", "state", "dead-letters"),
         describe=("holdout",),
         group="learner",

@@ -47,11 +47,14 @@ class Accuracies:
 
     @property
     def harmonic(self) -> float | None:
-        """The harmonic mean of the two; None unless there are both."""
-        if self.seen is None or self.unseen is None:
-            return None
-        total = self.seen + self.unseen
-        return 2 * self.seen * self.unseen / total if total else 0.0
+        return harmonic_mean(self.seen, self.unseen)
+
+
+def harmonic_mean(seen: float | None, unseen: float | None) -> float | None:
+    """None unless there are both."""
+    if seen is None or unseen is None:
+        return None
+    return 2 * seen * unseen / (seen + unseen) if seen + unseen else 0.0
 
 
 def ask(generation: Generation, batches: Iterable[Labelled], alive: Callable[[], None] = lambda: None) -> Answers:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -56,6 +57,20 @@ class Monitor:
     def check(self) -> None:
         if self.cancelled():
             raise Cancelled("training was cancelled; the window will be trained again from its ranges")
+
+
+class Losses(Monitor):
+    """Remembers the last value of each loss term."""
+
+    def __init__(self) -> None:
+        self._last: dict[str, float] = {}
+
+    def progress(self, progress: Progress) -> None:
+        self._last.update(progress.losses)
+
+    def last(self) -> dict[str, float]:
+        """Those that are finite."""
+        return {term: value for term, value in self._last.items() if math.isfinite(value)}
 
 
 SILENT = Monitor()

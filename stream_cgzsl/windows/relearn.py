@@ -8,7 +8,9 @@ from dataclasses import dataclass, replace
 from stream_cgzsl.bus import Bus, Publisher
 from stream_cgzsl.bus.topics import Topics
 from stream_cgzsl.environment import environment
+from stream_cgzsl.evaluation.prequential import prequential
 from stream_cgzsl.generation import Generation
+from stream_cgzsl.learners.interface import Losses
 from stream_cgzsl.lineage import Configuration, Lineage, Outcome
 from stream_cgzsl.schemas import LedgerRecord, Message
 from stream_cgzsl.windows.commit import Commit, publish
@@ -51,12 +53,14 @@ def relearn(
     targets = {record.to for record in records if record.to is not None}
     kept: dict[int, bytes] = {}
     lineage = Lineage(genesis, configuration, device)
+    generation: Generation | None = None
     if into is not None:
         publish(*into, Commit(records[0].model_copy(update=_configuration_of(lineage, None))))
     for record in records[1 : None if until is None else until + 1]:
         alive()
         before = lineage.configuration
         gathered: Gathered | None = None
+        losses = Losses()
         if record.to is not None:
             live = lineage.live
             lineage = Lineage(genesis, configuration, device)
@@ -65,13 +69,18 @@ def relearn(
         else:
             lineage = reconfigured(lineage, genesis, configuration, device)
             gathered = restorer.gather(lineage, record, configuration)
-            outcome = lineage.apply("train" if record.kind == "failed" else record.kind, gathered)
+            outcome = lineage.apply("train" if record.kind == "failed" else record.kind, gathered, losses)
         if record.number in targets:
             kept[record.number] = lineage.snapshot()
         if into is not None:
-            changes = _configuration_of(lineage, before) | {"environment": environment(device)}
+            changes = _configuration_of(lineage, before) | {
+                "environment": environment(device),
+                "prequential": None if gathered is None else prequential(generation, gathered.window),
+                "losses": losses.last(),
+            }
             dead = [*_control_letters(bus, topics, record), *(gathered.dead if gathered is not None else ())]
             _commit(*into, record.model_copy(update=changes), lineage, outcome, dead)
+        generation = outcome.generation
         yield Relearned(record.number, outcome.kind, outcome.generation, outcome.error)
 
 

@@ -12,6 +12,7 @@ from stream_cgzsl.bus import Bus
 from stream_cgzsl.bus.topics import Topics
 from stream_cgzsl.environment import environment
 from stream_cgzsl.errors import BrokenLedger, Expired, UsageError
+from stream_cgzsl.evaluation.movement import angles
 from stream_cgzsl.generation import Generation
 from stream_cgzsl.lineage import Lineage
 from stream_cgzsl.schemas import LedgerRecord
@@ -172,10 +173,6 @@ def distance(a: Generation, b: Generation) -> tuple[float, float]:
         return float("inf"), float("inf")
     if not a.class_ids or not a.servable:
         return 0.0, 0.0
-    u, v = a.vectors.astype(np.float64), b.vectors.astype(np.float64)
-    lengths = np.linalg.norm(u, axis=1), np.linalg.norm(v, axis=1)
-    chord = np.linalg.norm(
-        u / np.maximum(lengths[0], 1e-30)[:, None] - v / np.maximum(lengths[1], 1e-30)[:, None], axis=1
-    )
-    bias = np.abs(a.biases.astype(np.float64) - b.biases).max() / max(float(lengths[0].max()), 1e-30)
-    return float(2 * np.arcsin(np.minimum(chord / 2, 1.0)).max()), float(bias)
+    longest = np.linalg.norm(a.vectors.astype(np.float64), axis=1).max()
+    bias = np.abs(a.biases.astype(np.float64) - b.biases).max() / max(float(longest), 1e-30)
+    return float(angles(a.vectors, b.vectors).max()), float(bias)

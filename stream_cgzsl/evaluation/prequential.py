@@ -1,0 +1,33 @@
+"""Test, then train: how the generation before classifies a window's features before they are learned."""
+
+from __future__ import annotations
+
+from itertools import islice
+
+from stream_cgzsl.evaluation.answers import accuracies, ask, in_batches
+from stream_cgzsl.generation import Generation
+from stream_cgzsl.schemas import Prequential
+from stream_cgzsl.windows.kept import share
+from stream_cgzsl.windows.window import Window
+
+ROWS = 10_000
+"""Features looked at, at most: enough to know accuracies by, and nothing beside reading a large window."""
+
+
+def prequential(before: Generation | None, window: Window) -> Prequential | None:
+    """Accuracies of `before` on the window's kept features; None where it could not be asked about any of them.
+
+    Of each class the first rows in training order, equally many as far as it has them. Classes that `before` does not
+    know are left out, and so are those that the window retires and describes anew.
+    """
+    if before is None or not before.servable:
+        return None
+    known = set(before.class_ids) - set(window.retired)
+    given = {c: examples.rows for c, examples in window.features.items() if c in known and len(examples.rows)}
+    if not given:
+        return None
+    given = dict(islice(given.items(), ROWS))
+    most = share([len(rows) for rows in given.values()], ROWS)
+    answers = ask(before, in_batches(before.class_ids, {c: rows[:most] for c, rows in given.items()}))
+    found = accuracies(before, answers)
+    return Prequential(rows=len(answers.truth), seen=found.seen, unseen=found.unseen)
