@@ -27,7 +27,8 @@ from stream_cgzsl.bus.interface import (
     TopicSpec,
     Writer,
 )
-from stream_cgzsl.bus.kafka_errors import connecting, missing, talking, translated
+from stream_cgzsl.bus.kafka_clients import opened
+from stream_cgzsl.bus.kafka_errors import missing, talking, translated
 from stream_cgzsl.bus.kafka_lock import KafkaLock
 from stream_cgzsl.bus.kafka_reading import KafkaReader, KafkaSubscription
 from stream_cgzsl.bus.kafka_settings import MAX_RECORD_BYTES, KafkaSettings
@@ -55,8 +56,7 @@ class KafkaBus(Bus):
     def __init__(self, url: str) -> None:
         self.settings = KafkaSettings.parse(url)
         self.url = self.settings.url
-        with connecting(self.settings):
-            self._admin = KafkaAdminClient(**self.settings.admin())
+        self._admin = opened(KafkaAdminClient, self.settings, self.settings.admin())
         self._offsets_of: dict[str | None, Any] = {}
 
     # ---- topics
@@ -168,8 +168,9 @@ class KafkaBus(Bus):
     def _consumer(self, group: str | None = None) -> Any:
         """The client that asks for offsets, one a group: it never joins."""
         if group not in self._offsets_of:
-            with connecting(self.settings):
-                self._offsets_of[group] = KafkaConsumer(**self.settings.consumer(), group_id=group)
+            self._offsets_of[group] = opened(
+                KafkaConsumer, self.settings, {**self.settings.consumer(), "group_id": group}
+            )
         return self._offsets_of[group]
 
     # ---- reading and writing

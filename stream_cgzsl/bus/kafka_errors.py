@@ -47,7 +47,11 @@ class _LastFailure(logging.Filter):
 
     def filter(self, record: logging.LogRecord) -> bool:
         for argument in record.args if isinstance(record.args, tuple) else ():
-            if isinstance(argument, Exception) and not isinstance(argument, _OUT_OF_TIME):
+            if (
+                isinstance(argument, Exception)
+                and not isinstance(argument, _OUT_OF_TIME)
+                and not turned_away(self.error)
+            ):
                 self.error = argument
         return _CLIENT_LOG.isEnabledFor(record.levelno)
 
@@ -57,20 +61,13 @@ if _CLIENT_LOG.level == logging.NOTSET:
     _CLIENT_LOG.setLevel(logging.CRITICAL)  # what matters is raised; set another level to hear the client itself
 _connection_log = logging.getLogger("kafka.net.manager")
 _connection_log.setLevel(logging.WARNING)
-_last_failure = _LastFailure()
-_connection_log.addFilter(_last_failure)
+last_failure = _LastFailure()
+_connection_log.addFilter(last_failure)
 
 
-@contextmanager
-def connecting(settings: KafkaSettings) -> Iterator[None]:
-    """Around the first contact of a client: a failure says why, as far as the client was told."""
-    _last_failure.error = None
-    try:
-        yield
-    except kafka.KafkaTimeoutError as error:
-        raise _unreachable(settings, _last_failure.error) from error
-    except kafka.KafkaError as error:
-        raise translated(error, settings) from error
+def turned_away(error: Exception | None) -> bool:
+    """Whether trying again is of no use: the broker does not know us, or we do not trust it."""
+    return isinstance(error, _LOGIN) or "certificate verify failed" in str(error)
 
 
 @contextmanager
@@ -107,13 +104,13 @@ def translated(
             "the topic's message.timestamp.after.max.ms and message.timestamp.before.max.ms"
         )
     if isinstance(error, _LOGIN):
-        return _unreachable(settings, error)
+        return unreachable(settings, error)
     if isinstance(error, kafka.AuthorizationError):
         return _not_allowed(error, settings, topic, operation)
     if isinstance(error, kafka.KafkaConfigurationError):
         return UsageError(f"{where}: {error}")
     if isinstance(error, _AWAY):
-        reason = _last_failure.error if isinstance(error, kafka.NodeNotReadyError) else None
+        reason = last_failure.error if isinstance(error, kafka.NodeNotReadyError) else None
         return BusUnavailable(
             f"{where}: no answer within {settings.patience:.0f} s ({reason or error}); "
             "the broker is down, restarting or overloaded. Try again when it answers"
@@ -162,7 +159,7 @@ def indefinite(settings: KafkaSettings, name: str) -> BusUnavailable:
     )
 
 
-def _unreachable(settings: KafkaSettings, reason: Exception | None) -> CgzslError:
+def unreachable(settings: KafkaSettings, reason: Exception | None) -> CgzslError:
     """The broker did not let us in: away, not speaking our protocol, or not knowing us."""
     hung_up = settings.security.startswith("SASL") and "disconnected" in str(reason)  # what it does to a wrong password
     if isinstance(reason, _LOGIN) or hung_up:

@@ -10,7 +10,8 @@ from typing import Any
 from kafka import KafkaConsumer
 
 from stream_cgzsl.bus.interface import Lock
-from stream_cgzsl.bus.kafka_errors import connecting, talking
+from stream_cgzsl.bus.kafka_clients import opened
+from stream_cgzsl.bus.kafka_errors import talking
 from stream_cgzsl.bus.kafka_joining import go_on_joining
 from stream_cgzsl.bus.kafka_reading import Partitions
 from stream_cgzsl.bus.kafka_settings import KafkaSettings
@@ -58,8 +59,7 @@ class KafkaLock(Lock):
 
     def _keep(self) -> None:
         try:
-            with connecting(self._settings):
-                client = KafkaConsumer(**self._settings.member(self._group))
+            client = opened(KafkaConsumer, self._settings, self._settings.member(self._group))
             try:
                 client.subscribe([self._topic])
                 while not self._closing.is_set():

@@ -13,7 +13,8 @@ from kafka import TopicPartition as ClientPartition
 from kafka.structs import MemberState, OffsetAndMetadata
 
 from stream_cgzsl.bus.interface import Reader, Record, Subscription, TopicPartition
-from stream_cgzsl.bus.kafka_errors import connecting, talking, translated
+from stream_cgzsl.bus.kafka_clients import opened
+from stream_cgzsl.bus.kafka_errors import talking, translated
 from stream_cgzsl.bus.kafka_joining import go_on_joining
 from stream_cgzsl.bus.kafka_settings import KafkaSettings
 from stream_cgzsl.errors import BusUnavailable, Expired, Refused, TopicMissing
@@ -98,8 +99,7 @@ class KafkaReader(Reader):
             count = partitions(topic)
             if number >= count:
                 raise TopicMissing(f"{settings.url}: topic {topic!r} has partitions 0 to {count - 1}, not {number}")
-        with connecting(settings):
-            self._client = KafkaConsumer(**settings.consumer())
+        self._client = opened(KafkaConsumer, settings, settings.consumer())
         self._fetching = _Fetching(settings, self._client, partitions)
         self.assign(start)
 
@@ -149,8 +149,7 @@ class KafkaSubscription(Subscription):
         self._group = group
         self._topic = topic
         partitions(topic)
-        with connecting(settings):
-            self._client = KafkaConsumer(**settings.member(group))
+        self._client = opened(KafkaConsumer, settings, settings.member(group))
         self._client.subscribe([topic])
         self._fetching = _Fetching(settings, self._client, partitions)
         self._fetching.expect([topic])

@@ -16,7 +16,8 @@ from kafka import TopicPartition as ClientPartition
 from kafka.structs import OffsetAndMetadata
 
 from stream_cgzsl.bus.interface import Publisher, Receipt, TopicPartition, Writer
-from stream_cgzsl.bus.kafka_errors import connecting, indefinite, translated
+from stream_cgzsl.bus.kafka_clients import opened
+from stream_cgzsl.bus.kafka_errors import indefinite, translated
 from stream_cgzsl.bus.kafka_reading import Partitions
 from stream_cgzsl.bus.kafka_settings import KafkaSettings
 from stream_cgzsl.errors import BusUnavailable, CgzslError, Fenced, TopicMissing
@@ -136,8 +137,7 @@ class KafkaWriter(Writer):
     """The client sends in the background; at most 16 MiB are under way before `send` waits."""
 
     def __init__(self, settings: KafkaSettings, partitions: Partitions) -> None:
-        with connecting(settings):
-            self._client = KafkaProducer(**settings.producer())
+        self._client = opened(KafkaProducer, settings, settings.producer())
         self._outbox = _Outbox(settings, self._client, partitions)
 
     def send(self, topic: str, message: Message, partition: int | None = None) -> Receipt:
@@ -163,8 +163,7 @@ class KafkaPublisher(Publisher):
         self._name = name
         self._open = False
         self._spent: CgzslError | None = None
-        with connecting(settings):
-            self._client = KafkaProducer(**settings.publisher(name))
+        self._client = opened(KafkaProducer, settings, settings.publisher(name))
         self._outbox = _Outbox(settings, self._client, partitions, keep_last=True)
         try:
             self._client.init_transactions()

@@ -7,6 +7,7 @@ import shlex
 
 from stream_cgzsl.bus import Bus, connect
 from stream_cgzsl.bus.access import ACCESS, acl_commands
+from stream_cgzsl.bus.secrets import without_password
 from stream_cgzsl.bus.topics import Topics
 from stream_cgzsl.cli.flags import STREAM, add, positive, settings_from, topics_from
 from stream_cgzsl.errors import TopicMissing, UsageError
@@ -68,7 +69,7 @@ def show(bus: Bus, topics: Topics) -> None:
 def print_acls(arguments: argparse.Namespace, settings: Settings, topics: Topics) -> None:
     if not settings.bus.startswith("kafka://"):
         raise UsageError(
-            f"{settings.bus}: only a Kafka cluster has access rights; say which with --bus kafka://host:port"
+            f"{without_password(settings.bus)}: only a Kafka cluster has access rights; say which with --bus kafka://host:port"
         )
     from stream_cgzsl.bus.kafka_settings import addresses
 

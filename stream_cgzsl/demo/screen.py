@@ -13,6 +13,7 @@ from rich.panel import Panel
 from rich.spinner import Spinner
 from rich.table import Table
 
+from stream_cgzsl.bus.secrets import without_password
 from stream_cgzsl.demo.story import Ending, Scene
 
 
@@ -92,7 +93,7 @@ Nothing was forgotten: the first 12 classes were right {_percent(start.first)} o
 
 def next_steps(url: str, prefix: str, directory: Path) -> str:
     """What to try next; every line a command can be copied from."""
-    where = f"--bus {url} --prefix {prefix}"
+    where = f"--bus {without_password(url)} --prefix {prefix}"
     program = "stream-cgzsl" if shutil.which("stream-cgzsl") else sys.argv[0]
     return f"""\
 [bold]What to try next[/bold]

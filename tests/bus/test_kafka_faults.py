@@ -13,6 +13,7 @@ from stream_cgzsl.bus import (
     Bus,
     TopicPartition,
     TopicSpec,
+    broker,
     connect,
 )
 from stream_cgzsl.errors import BusUnavailable
@@ -101,3 +102,11 @@ def test_a_broker_that_stays_away(own_broker: OwnBroker, topic: str) -> None:
         newer.send(topic, Message(None, b"after"))
         newer.commit()
         assert read(later, topic) in ([b"before", b"after"], [b"before", b"undecided", b"after"])
+
+
+def test_clients_that_never_reached_a_broker_leave_nothing_running() -> None:
+    before = threading.active_count()
+    for _ in range(3):
+        with pytest.raises(BusUnavailable):
+            connect(f"kafka://127.0.0.1:{broker.free_port()}?patience_ms=1000")
+    assert threading.active_count() == before

@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import logging
+import os
+import re
+import subprocess
+import sys
 import uuid
 from urllib.parse import quote
 
@@ -17,6 +21,7 @@ ALICE = f"alice:{quote(PASSWORDS['alice'])}"
 
 
 QUICK = "patience_ms=2000"  # for contacts that are to fail
+STARTING_SECONDS = 15  # what three processes that start at once may take on a busy machine
 
 
 def round_trip(bus: Bus) -> bytes | None:
@@ -71,9 +76,50 @@ def test_a_wrong_password_is_called_that(own_broker: OwnBroker, mechanism: str) 
     assert "wr0ng" not in str(raised.value)
 
 
+def test_a_wrong_password_over_tls_is_called_that(own_broker: OwnBroker) -> None:
+    with pytest.raises(Refused, match=r"does not let us in.*CGZSL_KAFKA_PASSWORD"):
+        connect(f"kafka://alice:wr0ng@{own_broker.sasl_ssl}?ca={own_broker.file('ca.crt')}&{QUICK}")
+
+
 def test_a_certificate_that_nobody_trusts_is_called_that(own_broker: OwnBroker) -> None:
     with pytest.raises(BusUnavailable, match=r"certificate verify failed.*ca="):
         connect(f"kafka://{ALICE}@{own_broker.sasl_ssl}?{QUICK}")
+
+
+def test_commands_that_are_not_let_in_say_so_in_one_line_within_15_seconds(own_broker: OwnBroker) -> None:
+    """At the default patience; all at once, because each waits for most of that time."""
+    trusting = f"kafka://alice@{own_broker.sasl_ssl}?ca={own_broker.file('ca.crt')}"
+    cases = [
+        (["learn"], trusting, "wr0ng-password", Refused.exit_code, "does not let us in"),
+        (["topics", "show"], trusting, "wr0ng-password", Refused.exit_code, "does not let us in"),
+        (
+            ["score"],
+            f"kafka://alice@{own_broker.sasl_ssl}",
+            PASSWORDS["alice"],
+            BusUnavailable.exit_code,
+            "verify failed",
+        ),
+    ]
+    running = [
+        subprocess.Popen(
+            [sys.executable, "-m", "stream_cgzsl", *command, "--bus", url, "--log-level", "debug"],
+            env={**os.environ, "CGZSL_KAFKA_PASSWORD": password},
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        for command, url, password, _, _ in cases
+    ]
+    try:
+        for process, (_, url, password, code, said) in zip(running, cases, strict=True):
+            out, error = process.communicate(timeout=15 + STARTING_SECONDS)
+            assert process.returncode == code
+            [line] = [line for line in error.splitlines() if line.startswith("stream-cgzsl:")]
+            assert line.startswith(f"stream-cgzsl: {url}: ") and said in line
+            assert password not in out + error and "Traceback" not in error
+    finally:
+        for process in running:
+            process.kill()
 
 
 def test_a_cluster_that_wants_a_password_we_do_not_give(own_broker: OwnBroker) -> None:
@@ -94,15 +140,16 @@ def test_a_user_who_may_not_is_told_so(own_broker: OwnBroker) -> None:
     mallory = f"kafka://mallory:{PASSWORDS['mallory']}@{own_broker.sasl_plaintext}?security=SASL_PLAINTEXT"
     with connect(mallory) as bus:
         assert bus.topics() == {}
-        for attempt in (
-            lambda: bus.end_offsets(topic),
-            lambda: bus.create([TopicSpec("mine")]),
-            lambda: bus.reader({TopicPartition(topic, 0): 0}),
-            lambda: bus.subscribe(topic, "g"),
-            lambda: bus.writer().send(topic, Message(b"k", b"v")),
-            lambda: bus.publisher("p"),
+        for attempt, right in (
+            (lambda: bus.end_offsets(topic), f"Describe on topic '{topic}'"),
+            (lambda: bus.create([TopicSpec("mine")]), "Create on topic 'mine'"),
+            (lambda: bus.reader({TopicPartition(topic, 0): 0}), f"Describe on topic '{topic}'"),
+            (lambda: bus.subscribe(topic, "g"), f"Describe on topic '{topic}'"),
+            (lambda: bus.lock("g", topic).acquire(1), f"Describe on topic '{topic}'"),
+            (lambda: bus.writer().send(topic, Message(b"k", b"v")), f"Describe on topic '{topic}'"),
+            (lambda: bus.publisher("p"), "Write on transactional-id 'p'"),
         ):
-            with pytest.raises(Refused):
+            with pytest.raises(Refused, match=f"^{re.escape(bus.url)}: this user has no {right};"):
                 attempt()
 
 
