@@ -11,6 +11,8 @@ from stream_cgzsl.benchmark.datasets.problems import Array, shape_of, wrong
 from stream_cgzsl.benchmark.datasets.table import Shape, Table
 from stream_cgzsl.errors import UsageError
 
+_MAGIC = b"\x93NUMPY"
+
 
 def read_npy(path: Path, _: Shape) -> Table:
     """One array: the vectors. The words are in files of their own."""
@@ -54,12 +56,16 @@ def _member(path: Path, arrays: Any, name: str) -> Array:
 
 
 def _unreadable(path: Path, error: Exception) -> UsageError:
+    with path.open("rb") as file:
+        start = file.read(len(_MAGIC))
+    if start != _MAGIC and not start.startswith(b"PK"):
+        return UsageError(f"{path}: not a NumPy file (and a pickle is never loaded); save it with np.save or np.savez")
     if "pickle" in str(error):
         return UsageError(
             f"{path}: found Python objects (a pickle), which are never loaded because they can run code; expected plain "
             "numbers or text: save it again with astype(float) or astype(str)"
         )
-    return UsageError(f"{path}: not a NumPy file, or a damaged one: {error}")
+    return UsageError(f"{path}: a damaged NumPy file: {error}")
 
 
 def _words(path: Path, field: str, values: Array) -> Array:
