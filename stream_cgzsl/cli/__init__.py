@@ -13,7 +13,7 @@ from stream_cgzsl.errors import CgzslError
 
 COMMANDS = (
     *("demo", "up", "learn", "score", "evaluate", "feed", "boundary", "rollback"),
-    *("topics", "check", "replay", "copy", "export", "dead_letters", "schemas", "broker"),
+    *("watch", "topics", "check", "replay", "copy", "export", "dead_letters", "schemas", "broker"),
 )
 
 _EPILOG = """exit codes: 0 done; 1 error; 2 wrong usage; 3 the bus is away; 4 the bus refused; 5 a topic is missing or
@@ -23,6 +23,7 @@ kept wrongly; 6 another learner took over; 7 records expired; 8 the ledger is br
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Runs one command; every error meant for a person is one line on standard error and an exit code."""
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # small products: threads that wait for each other cost more
     parser = argparse.ArgumentParser(
         prog="stream-cgzsl",
         description="Learns classes from a stream of events: described, recognised, learned, never forgotten.",

@@ -1,0 +1,31 @@
+"""`watch`: a page on this machine that follows a running stream from its bus, until Ctrl-C."""
+
+from __future__ import annotations
+
+import argparse
+
+from stream_cgzsl.cli.flags import STREAM, add, settings_from, topics_from
+
+PORT = 8050
+
+
+def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    parser = commands.add_parser("watch", help="serve a page that follows a stream", description=__doc__)
+    add(parser, STREAM)
+    parser.add_argument("--host", help="address of the page (default: 127.0.0.1, for this machine only)")
+    parser.add_argument("--port", help=f"port of the page; 0: any free one (default: {PORT})")
+    parser.set_defaults(run=run)
+
+
+def run(arguments: argparse.Namespace) -> None:
+    from stream_cgzsl.report.live import watch
+    from stream_cgzsl.workers.process import start_logging, stop_on_signals
+
+    settings = settings_from(arguments)
+    start_logging(settings.log_level)
+    port = PORT if settings.port is None else settings.port
+    watch(settings.bus, topics_from(settings), settings.host, port, stop_on_signals(), _tell)
+
+
+def _tell(url: str) -> None:
+    print(f"{url} shows the stream; Ctrl-C ends it", flush=True)

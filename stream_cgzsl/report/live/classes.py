@@ -1,0 +1,43 @@
+"""The classes of the newest generation, and how they came to be what they are."""
+
+from __future__ import annotations
+
+from collections import deque
+from typing import Any
+
+from stream_cgzsl.generation import Generation
+
+SHOWN = 1200
+"""Classes a page draws one by one; of more it tells the number."""
+
+CHANGES = 30
+
+
+class Classes:
+    """Compares each generation with the one before."""
+
+    def __init__(self) -> None:
+        self.number: int | None = None
+        self._seen: dict[str, bool] = {}
+        self._changes: deque[dict[str, Any]] = deque(maxlen=CHANGES)
+
+    def take(self, generation: Generation) -> None:
+        """The first generation is only where the comparing starts."""
+        now = dict(zip(generation.class_ids, generation.seen.tolist(), strict=True))
+        if self.number is not None:
+            for class_id, what in _changes(self._seen, now):
+                self._changes.append({"window": generation.number, "class_id": class_id, "what": what})
+        self.number, self._seen = generation.number, now
+
+    def part(self) -> dict[str, Any]:
+        """What the page gets: at most `SHOWN` classes, and the latest changes, newest first."""
+        shown = [[class_id, seen] for class_id, seen in list(self._seen.items())[:SHOWN]]
+        return {"shown": shown, "more": len(self._seen) - len(shown), "changes": list(self._changes)[::-1]}
+
+
+def _changes(before: dict[str, bool], now: dict[str, bool]) -> list[tuple[str, str]]:
+    found = [(class_id, "retired") for class_id in before if class_id not in now]
+    for class_id, seen in now.items():
+        if before.get(class_id) != seen:
+            found.append((class_id, "learned" if seen else "unlearned" if class_id in before else "described"))
+    return found

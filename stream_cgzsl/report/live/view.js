@@ -1,0 +1,163 @@
+// Draws the parts of the state. Whatever came from the stream is set as text, never as markup.
+
+const byId = (id) => document.getElementById(id);
+const percent = (share) => (share === null || share === undefined ? "–" : (100 * share).toFixed(1));
+const whole = (number) => (number === null || number === undefined ? "–" : number.toLocaleString("en").replaceAll(",", "\u202f"));
+const clock = (ms) => new Date(ms).toLocaleTimeString();
+const NAMED = 80;  // so many classes can be shown by name
+
+function el(tag, text, className = "", title = null) {
+  const element = document.createElement(tag);
+  if (text !== null) element.textContent = text;
+  if (className) element.className = className;
+  if (title !== null) element.title = title;
+  return element;
+}
+
+function ago(ms) {
+  const seconds = Math.max(0, Math.round((Date.now() - ms) / 1000));
+  if (seconds < 90) return `${seconds} s ago`;
+  return seconds < 5400 ? `${Math.round(seconds / 60)} min ago` : `${Math.round(seconds / 3600)} h ago`;
+}
+
+function stream({ stream }) {
+  byId("title").textContent = stream.prefix;
+  document.title = `${stream.prefix}, live`;
+  byId("where").textContent = stream.bus ? `Live from ${stream.bus}` : "Live";
+}
+
+function opening({ windows, lag, accuracy }) {
+  const last = windows?.[0];
+  if (!last) {
+    byId("reading").textContent = "No window has closed yet. Describe classes, send features, and they will show here.";
+  } else if (last.number === 0) {
+    byId("reading").textContent = "The stream is new: it has a beginning and no window yet.";
+  } else {
+    const learned = `${whole(last.seen)} ${last.seen === 1 ? "class" : "classes"} by example`;
+    byId("reading").textContent =
+      `It knows ${learned} and ${whole(last.unseen)} by description alone. Window ${last.number} closed ${ago(last.ms)}.`;
+  }
+  const waits = lag ? lag.features + lag.attributes : null;
+  const figures = [
+    ["Generation", whole(last?.number), last?.digest ? last.digest.slice(0, 12) : "none yet", ""],
+    ["Learned", whole(last?.seen), "classes with examples", "seen"],
+    ["Described", whole(last?.unseen), "classes without any", "unseen"],
+    ["Accuracy", percent(accuracy?.harmonic), accuracy?.generation != null
+      ? `harmonic mean, ${percent(accuracy.seen)} seen and ${percent(accuracy.unseen)} unseen, generation ${accuracy.generation}`
+      : "no evaluator has spoken", ""],
+    ["To learn", whole(waits), "records wait for the next window", ""],
+    ["To answer", whole(lag?.samples), "samples wait for a scorer", ""],
+  ];
+  const divisions = figures.map(([name, value, meaning, kind]) => {
+    const division = el("div", null);
+    division.append(el("dt", name), el("dd", value, "figure " + kind), el("dd", meaning, "meaning"));
+    return division;
+  });
+  byId("headline").replaceChildren(...divisions);
+}
+
+function classes({ classes }) {
+  const cells = byId("cells");
+  const named = classes.shown.length <= NAMED;
+  cells.classList.toggle("named", named);
+  const there = new Map([...cells.children].map((cell) => [cell.dataset.id, cell]));
+  const drawn = classes.shown.map(([id, seen]) => {
+    const cell = there.get(id) ?? el("li", null);
+    const state = seen ? "learned" : "described";
+    cell.dataset.id = id;
+    cell.title = `${id}, ${state}`;
+    cell.replaceChildren(...(named ? [id, el("span", `, ${state}`, "aside")] : [el("span", cell.title, "aside")]));
+    cell.classList.toggle("seen", seen);
+    return cell;
+  });
+  if (drawn.length !== there.size || drawn.some((cell, i) => cells.children[i] !== cell)) cells.replaceChildren(...drawn);
+  byId("more").textContent = classes.more ? `and ${whole(classes.more)} more` : "";
+  const changes = classes.changes.map(({ window, class_id, what }) => {
+    const item = el("li", null);
+    item.append(el("b", class_id), " ", el("span", what, what), ` in window ${window}`);
+    return item;
+  });
+  byId("changes").replaceChildren(...(changes.length ? changes : [el("li", "Nothing since this page was served.", "meaning")]));
+}
+
+function accuracy({ accuracy }) {
+  for (const name of ["evaluated", "prequential"]) {
+    // A drawing of numbers alone, made by the server; parsed as XML it can hold no more than it says.
+    const box = byId(name);
+    if (accuracy[name] === null) {
+      box.replaceChildren(el("p", "Nothing yet.", "meaning"));
+      continue;
+    }
+    const markup = accuracy[name].replace("<svg", '<svg xmlns="http://www.w3.org/2000/svg"');
+    const drawing = new DOMParser().parseFromString(markup, "image/svg+xml").documentElement;
+    const plot = el("div", null, "plot");
+    plot.append(document.importNode(drawing, true));
+    box.replaceChildren(plot);
+  }
+}
+
+function table(id, head, rows) {
+  const [thead, tbody] = byId(id).querySelectorAll("thead, tbody");
+  if (!thead.children.length) {
+    const row = el("tr", null);
+    row.append(...head.map((name) => Object.assign(el("th", name), { scope: "col" })));
+    thead.append(row);
+  }
+  const drawn = rows.map(({ cells, bad }) => {
+    const row = el("tr", null, bad ? "bad" : "");
+    row.append(...cells.map(([text, kind = "", title = null], i) => el(i ? "td" : "th", text, kind, title)));
+    row.firstChild.scope = "row";
+    return row;
+  });
+  if (!rows.length) {
+    const row = el("tr", null);
+    row.append(Object.assign(el("td", "None yet.", "text"), { colSpan: head.length }));
+    drawn.push(row);
+  }
+  tbody.replaceChildren(...drawn);
+}
+
+function windows({ windows }) {
+  const head = ["window", "closed", "kind", "described", "features", "learned", "described only", "before learning",
+    "repeated", "dead", "why", "digest"];
+  table("windows-table", head, windows.map((w) => ({
+    bad: w.kind === "failed" || w.lost > 0,
+    cells: [
+      [whole(w.number)], [clock(w.ms)], [w.to === null ? w.kind : `${w.kind} to ${w.to}`], [whole(w.described)], [whole(w.features)],
+      [whole(w.seen)], [whole(w.unseen)], [`${percent(w.prequential_seen)} / ${percent(w.prequential_unseen)}`],
+      [whole(w.duplicate)], [whole(w.dead)],
+      [w.error ?? (w.lost ? `${w.reason}; ${w.lost} records lost` : w.reason), "cut", w.error ?? w.reason],
+      [w.digest ? w.digest.slice(0, 12) : "–", "", w.digest ?? ""],
+    ],
+  })));
+}
+
+function predictions({ predictions }) {
+  table("predictions-table", ["request", "at", "answer", "score", "lead", "generation"], predictions.map((p) => ({
+    bad: p.status === "invalid",
+    cells: [
+      [p.request_id, "cut", p.request_id], [clock(p.ms)],
+      [p.class_id ?? p.error ?? p.status, p.seen === null ? "cut" : p.seen ? "cut seen" : "cut unseen",
+        p.class_id === null ? p.error ?? p.status : `${p.class_id}, ${p.seen ? "learned" : "described only"}`],
+      [p.score === null ? "–" : p.score.toFixed(3)], [p.margin === null ? "–" : p.margin.toFixed(3)], [whole(p.generation)],
+    ],
+  })));
+}
+
+function letters({ letters }) {
+  table("letters-table", ["reason", "at", "record", "what was wrong"], letters.map((l) => ({
+    bad: false,
+    cells: [[l.reason], [clock(l.ms)], [l.where, "cut", l.where], [l.detail, "text"]],
+  })));
+}
+
+const parts = { stream, classes, accuracy, windows, predictions, letters };
+
+export function draw(name, state) {
+  parts[name]?.(state);
+  if (["windows", "lag", "accuracy"].includes(name)) opening(state);
+}
+
+export function redrawTimes(state) {
+  if (state.windows) opening(state);
+}
