@@ -12,6 +12,8 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from stream_cgzsl.product import ROWS_AT_ONCE, Product
+
 Array = npt.NDArray[Any]
 
 METRICS = ("cosine", "affine")
@@ -84,58 +86,43 @@ class Generation:
         return digest.hexdigest()
 
     @cached_property
-    def _weights(self) -> Array:
-        """The class vectors as the product wants them, [features, classes]."""
+    def _product(self) -> Product:
         vectors = self.vectors
         if self.metric == "cosine":
             vectors = vectors / np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1e-12)
-        return np.ascontiguousarray(vectors.T)
+        return Product(vectors, self.biases, self.centre, self.transform)
 
-    def published(self, features: Array) -> Array:
-        """[rows, features] -> the same in the published feature space: transformed and at length 1, float32."""
-        x = np.array(features, dtype=np.float32, ndmin=2)  # a copy: the steps below work in place
-        if self.transform == "sqrt":
-            np.sqrt(np.maximum(x, 0, out=x), out=x)
-        _normalise(x)
-        return x
+    def prepare(self) -> None:
+        """Makes what the first answer would otherwise wait for."""
+        _ = self._product
 
     def scores(self, features: Array) -> Array:
-        """[rows, features] -> [rows, classes], float32. One matrix product."""
-        x = self.published(features)
-        if self.centre.any():
-            x -= self.centre
-            _normalise(x)
-        product = x @ self._weights
-        product += self.biases
-        return product
+        """[rows, features] -> [rows, classes], float32. One matrix product, and little more than that."""
+        x = np.atleast_2d(np.asarray(features, dtype=np.float32))
+        found = np.empty((len(x), len(self.class_ids)), np.float32)
+        for first in range(0, len(x), ROWS_AT_ONCE):
+            last = first + ROWS_AT_ONCE
+            self._product.score(x[first:last], found[first:last])
+        return found
 
     def classify(self, features: Array, k: int = 1) -> Ranking:
         """The k best classes (fewer when there are fewer) of each row of [rows, features]."""
-        scores = self.scores(features)
-        k = min(k, scores.shape[1])
-        if k == 1:
-            best = scores.argmax(axis=1)[:, None]
-        elif k * 4 < scores.shape[1]:
-            # argpartition alone would break ties at random: a stable sort of everything at least as good as the k-th
-            best = _best(scores, k)
-        else:
-            best = np.argsort(-scores, axis=1, kind="stable")[:, :k]
-        return Ranking(best, np.take_along_axis(scores, best, axis=1))
+        return best(self.scores(features), k)
 
 
-def _normalise(x: Array) -> None:
-    norms = np.sqrt(np.einsum("ij,ij->i", x, x))
-    x /= np.maximum(norms, 1e-12)[:, None]
+_FEW = 16
 
 
-def _best(scores: Array, k: int) -> npt.NDArray[np.int64]:
-    """The k best columns of each row, best first, equal scores by column."""
-    candidates = np.argpartition(-scores, k - 1, axis=1)[:, :k]
-    threshold = np.take_along_axis(scores, candidates, axis=1).min(axis=1)
-    tied = (scores >= threshold[:, None]).sum(axis=1) > k
-    candidates.sort(axis=1)
-    order = np.argsort(-np.take_along_axis(scores, candidates, axis=1), axis=1, kind="stable")
-    best = np.take_along_axis(candidates, order, axis=1)
-    for row in np.flatnonzero(tied):
-        best[row] = np.argsort(-scores[row], kind="stable")[:k]
-    return best
+def best(scores: Array, k: int) -> Ranking:
+    """The k highest columns of each row, highest first, equal ones in column order. `scores` is used up."""
+    rows, k = np.arange(len(scores)), min(k, scores.shape[1])
+    if k > _FEW:
+        indices = np.argsort(-scores, axis=1, kind="stable")[:, :k]
+        return Ranking(indices, np.take_along_axis(scores, indices, axis=1))
+    indices = np.empty((len(scores), k), np.int64)
+    values = np.empty((len(scores), k), np.float32)
+    for place in range(k):
+        indices[:, place] = highest = scores.argmax(axis=1)
+        values[:, place] = scores[rows, highest]
+        scores[rows, highest] = -np.inf
+    return Ranking(indices, values)

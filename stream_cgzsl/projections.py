@@ -30,6 +30,9 @@ log = logging.getLogger(__name__)
 _RETRY_SECONDS = 3.0
 
 
+Swapping = Callable[[Generation, Genesis, float], None]
+
+
 class Match(NamedTuple):
     class_id: str
     score: float
@@ -40,8 +43,8 @@ class Projections:
     """Every method may be called from any thread. A call is answered by one generation, whole."""
 
     def __init__(self, generation: Generation | None = None) -> None:
-        self._fixed = generation
-        self._follower: Follower | None = None
+        self._generation = generation
+        self._genesis: Genesis | None = None
         self._changed = threading.Condition()
         self._stop = threading.Event()
         self._thread: threading.Thread | None = None
@@ -58,29 +61,30 @@ class Projections:
         url: str,
         prefix: str = "cgzsl",
         topics: Topics | None = None,
-        swapped: Callable[[Generation, float], None] = lambda *_: None,
+        swapping: Swapping = lambda *_: None,
     ) -> Projections:
         """Follows a stream from a thread of its own until closed. Returns at once: see `wait`.
 
-        `swapped` is called from that thread with each new generation and the seconds it took to load. A bus that is away
+        `swapping` is called from that thread, right before each new generation is made the one that answers, with it, the
+        stream's genesis and the seconds it took to load. A bus that is away
         is waited for; every other error ends the following and is raised by the next `wait` or `classify`.
         """
         self = cls()
         names = topics or Topics(prefix)
-        self._thread = threading.Thread(target=self._follow, args=(url, names, swapped), name="follow", daemon=True)
+        self._thread = threading.Thread(target=self._follow, args=(url, names, swapping), name="follow", daemon=True)
         self._thread.start()
         return self
 
-    def _follow(self, url: str, topics: Topics, swapped: Callable[[Generation, float], None]) -> None:
+    def _follow(self, url: str, topics: Topics, swapping: Swapping) -> None:
         while not self._stop.is_set():
             try:
                 started = time.perf_counter()
                 with connect(url) as bus, closing(Follower(bus, topics)) as follower:
-                    self._take(follower, swapped, started)
+                    self._take(follower, swapping, started)
                     while not self._stop.is_set():
                         started = time.perf_counter()
                         if follower.refresh(0.5):
-                            self._take(follower, swapped, started)
+                            self._take(follower, swapping, started)
             except BusUnavailable as error:
                 log.warning("%s; trying again in %g s", error, _RETRY_SECONDS)
                 self._stop.wait(_RETRY_SECONDS)
@@ -90,25 +94,25 @@ class Projections:
                     self._changed.notify_all()
                 return
 
-    def _take(self, follower: Follower, swapped: Callable[[Generation, float], None], started: float) -> None:
+    def _take(self, follower: Follower, swapping: Swapping, started: float) -> None:
+        generation, genesis = follower.generation, follower.genesis
+        if generation is not None and genesis is not None:
+            generation.prepare()
+            swapping(generation, genesis, time.perf_counter() - started)
         with self._changed:
-            if self._follower is None or follower.generation is not None:
-                self._follower = follower  # after a reconnection without one, the generation from before serves on
+            self._genesis = genesis or self._genesis
+            self._generation = generation or self._generation  # until a reconnection brings one, that from before
             self._changed.notify_all()
-        if follower.generation is not None:
-            swapped(follower.generation, time.perf_counter() - started)
 
     @property
     def generation(self) -> Generation | None:
         """The newest whole generation, servable or not; None before the first."""
-        if self._fixed is not None:
-            return self._fixed
-        return None if self._follower is None else self._follower.generation
+        return self._generation
 
     @property
     def genesis(self) -> Genesis | None:
         """What the stream fixed for ever; None before that is known, and for a file."""
-        return None if self._follower is None else self._follower.genesis
+        return self._genesis
 
     def wait(self, timeout: float) -> bool:
         """Waits for a generation, up to `timeout` seconds; True when there is one. Raises what ended the following."""

@@ -9,33 +9,29 @@ from __future__ import annotations
 import logging
 import threading
 import time
+from collections.abc import Sequence
 
 import numpy as np
 
-from stream_cgzsl.bus import Bus, Record, TopicPartition, Writer, access
+from stream_cgzsl.answering import Answered, Answering
+from stream_cgzsl.bus import Bus, Record, Subscription, TopicPartition, Writer
 from stream_cgzsl.bus.topics import Topics
+from stream_cgzsl.classifying import classifier, serving_device
 from stream_cgzsl.errors import BusUnavailable
+from stream_cgzsl.evaluation.movement import movement
 from stream_cgzsl.generation import Generation
 from stream_cgzsl.metrics import ScorerMetrics
 from stream_cgzsl.projections import Projections
-from stream_cgzsl.schemas import (
-    KEPT_BYTES,
-    Candidate,
-    Genesis,
-    InvalidEvent,
-    Message,
-    Prediction,
-    Sample,
-    decode,
-    encode,
-    foreign_headers,
-)
+from stream_cgzsl.schemas import Genesis
 from stream_cgzsl.settings import Settings
-from stream_cgzsl.windows.gather import check_feature, dead_letter
 
 log = logging.getLogger("scorer")
 
+_ROLES = ("windows", "projections", "samples", "predictions", "dead-letters")
 _POLL_SECONDS = 0.2
+_COMMIT_SECONDS = 0.1
+"""Under load, answers are acknowledged and samples committed so often, not at every batch."""
+_LAG_SECONDS = 5.0
 _RETRY_SECONDS = 3.0
 
 
@@ -50,19 +46,22 @@ class ScorerWorker:
         self._settings = settings
         self._metrics = metrics
         self._stop = stop
+        self._device = serving_device(settings.device)
+        self._group = f"{topics.prefix}.scorer"
         self._projections = Projections()
-        self._assigned = False
+        self._answering: Answering | None = None  # made by the thread that follows, swapped whole
+        self._assigned: frozenset[TopicPartition] = frozenset()
         self._patient_until: float | None = None
 
     def why_not_ready(self) -> str | None:
-        if self._projections.generation is None:
+        if self._answering is None:
             return "no generation loaded yet"
         return None if self._assigned else "no partition of the samples assigned"
 
     def run(self) -> None:
         """Answers until `stop`. A bus that is away is waited for; every other error ends the worker."""
-        access.require(self._bus, self._topics, "scorer")
-        with Projections.follow(self._settings.bus, topics=self._topics, swapped=self._swapped) as self._projections:
+        self._topics.require(self._bus, _ROLES)
+        with Projections.follow(self._settings.bus, topics=self._topics, swapping=self._swap) as self._projections:
             while not self._stop.is_set():
                 try:
                     self._answer()
@@ -70,28 +69,57 @@ class ScorerWorker:
                     self._metrics.bus_errors.inc()
                     log.warning("%s; trying again in %g s", error, _RETRY_SECONDS)
                     self._stop.wait(_RETRY_SECONDS)
+                finally:
+                    self._assigned = frozenset()
 
-    def _swapped(self, generation: Generation, seconds: float) -> None:
-        self._metrics.load_seconds.observe(seconds)
-        self._metrics.generation.set(generation.number)
+    def _swap(self, generation: Generation, genesis: Genesis, seconds: float) -> None:
+        """Everything the next answer needs is made here, beside the answers of the generation before."""
+        before = None if self._answering is None else self._answering.generation
+        classify = classifier(generation, self._device)
+        top_k, reject_score = self._settings.top_k, self._settings.reject_score
+        self._answering = Answering(generation, genesis, classify, top_k, reject_score)
+        turned = np.array(list(movement(before, generation).values()))
+        if turned.size:
+            self._metrics.drift.labels("mean").set(turned.mean())
+            self._metrics.drift.labels("max").set(turned.max())
         seen = int(generation.seen.sum())
-        self._metrics.classes.labels("seen").set(seen)
-        self._metrics.classes.labels("unseen").set(len(generation.class_ids) - seen)
+        self._metrics.load_seconds.observe(seconds)
+        self._metrics.serving(seen, len(generation.class_ids) - seen, generation.number)
         log.info("serving generation %d, %d classes", generation.number, len(generation.class_ids))
 
     def _answer(self) -> None:
-        group = f"{self._topics.prefix}.scorer"
-        with self._bus.subscribe(self._topics["samples"], group) as samples, self._bus.writer() as writer:
+        with self._bus.subscribe(self._topics["samples"], self._group) as samples, self._bus.writer() as writer:
+            answered = _Unacknowledged(samples, writer, self._metrics)
+            looked = time.monotonic()
             while not self._stop.is_set():
-                records = samples.poll(_POLL_SECONDS, self._settings.batch)
-                self._assigned = bool(samples.assignment())
+                records = self._batch(samples, answered.patience(_POLL_SECONDS))
+                self._note(samples.assignment())
                 self._projections.wait(0.0)  # raises what ended the following
-                if not records or not self._wait_for_model():
-                    continue
-                started = time.perf_counter()
-                self._write_answers(writer, records)
-                samples.commit({TopicPartition(r.topic, r.partition): r.offset + 1 for r in records})
-                self._metrics.batch_seconds.observe(time.perf_counter() - started)
+                if records:
+                    if not self._wait_for_model():
+                        return
+                    self._write(writer, self._now().answer(records))
+                    answered.add(records)
+                if len(records) < self._settings.batch or answered.patience(_POLL_SECONDS) <= 0:
+                    answered.settle()
+                if time.monotonic() - looked > _LAG_SECONDS:
+                    looked = time.monotonic()
+                    self._measure_lag()
+            answered.settle()
+
+    def _batch(self, samples: Subscription, patience: float) -> list[Record]:
+        """Up to `batch` samples: those that are there, and those that come within `batch_seconds` of the first."""
+        most = self._settings.batch
+        records = samples.poll(patience, most)
+        deadline = time.monotonic() + self._settings.batch_seconds
+        while records and len(records) < most and (left := deadline - time.monotonic()) > 0.001:
+            records += samples.poll(left, most - len(records))
+        return records
+
+    def _note(self, assigned: frozenset[TopicPartition]) -> None:
+        if assigned != self._assigned:
+            self._metrics.rebalances.inc()
+            self._assigned = assigned
 
     def _wait_for_model(self) -> bool:
         """Waits for the first generation, but no sample longer than `max_wait`; False when the worker must stop."""
@@ -103,82 +131,58 @@ class ScorerWorker:
                 return True
         return False
 
-    def _write_answers(self, writer: Writer, records: list[Record]) -> None:
-        generation = self._projections.generation  # first: who has one has the genesis too
-        genesis = self._projections.genesis
-        predictions, dead = answer(records, generation, genesis, self._settings.top_k)
-        for record, prediction in zip(records, predictions, strict=True):
-            message = encode(prediction)
-            copied = () if _overloaded(record) else foreign_headers(record.headers)
-            writer.send(self._topics["predictions"], message._replace(headers=message.headers + copied))
-        for letter in dead:
+    def _now(self) -> Answering:
+        """The newest whole generation's answers."""
+        return self._answering or Answering(None, self._projections.genesis, None)
+
+    def _write(self, writer: Writer, answered: Answered) -> None:
+        topic = self._topics["predictions"]
+        for message in answered.predictions:
+            writer.send(topic, message)
+        for letter in answered.dead:
             writer.send(self._topics["dead-letters"], letter)
-        writer.flush()
-        for status in ("ok", "no-model", "invalid"):
-            self._metrics.predictions.labels(status).inc(sum(p.status == status for p in predictions))
+        for status, count in answered.statuses.items():
+            self._metrics.predictions.labels(status).inc(count)
+        self._metrics.scores.observe(answered.scores)
+        self._metrics.margins.observe(answered.margins)
+
+    def _measure_lag(self) -> None:
+        """How many samples of this worker's own partitions wait."""
+        topic = self._topics["samples"]
+        ends, done = self._bus.end_offsets(topic), self._bus.committed(self._group, topic)
+        begins = self._bus.begin_offsets(topic)
+        mine = [tp.partition for tp in self._assigned]
+        self._metrics.lag.labels("samples").set(sum(max(0, ends[p] - done.get(p, begins[p])) for p in mine))
 
 
-def answer(
-    records: list[Record], generation: Generation | None, genesis: Genesis | None, k: int
-) -> tuple[list[Prediction], list[Message]]:
-    """One prediction a record, in their order, all by one generation; and dead letters for those that are no samples."""
-    predictions: list[Prediction | None] = [None] * len(records)
-    samples: list[tuple[int, Sample]] = []
-    dead: list[Message] = []
-    for place, record in enumerate(records):
-        try:
-            event = decode("samples", record.key, record.value, record.headers)
-            assert isinstance(event, Sample)
-            if genesis is not None:
-                check_feature(event, genesis)
-            if _overloaded(record):
-                raise InvalidEvent(
-                    "too-large",
-                    "the headers are too long to be copied to the prediction",
-                    f"at most {KEPT_BYTES:,} bytes",
-                    "Send less in headers.",
-                )
-            samples.append((place, event))
-        except InvalidEvent as error:
-            dead.append(dead_letter(record, error))
-            text = error.at(record.topic, record.partition, record.offset)
-            predictions[place] = Prediction(request_id=_request_id(record), status="invalid", error=text)
-    if samples and (generation is None or not generation.servable or not generation.class_ids):
-        number = None if generation is None else generation.number
-        for place, sample in samples:
-            predictions[place] = Prediction(request_id=sample.request_id, status="no-model", generation=number)
-    elif samples and generation is not None:
-        ranking = generation.classify(np.stack([sample.vector for _, sample in samples]), k)
-        rows = zip(samples, ranking.indices.tolist(), ranking.scores.tolist(), strict=True)
-        for (place, sample), indices, scores in rows:
-            predictions[place] = _prediction(sample, generation, indices, scores)
-    return [p for p in predictions if p is not None], dead
+class _Unacknowledged:
+    """Samples whose answers are on their way. Settling waits until they have arrived, then commits the samples."""
 
+    def __init__(self, samples: Subscription, writer: Writer, metrics: ScorerMetrics) -> None:
+        self._samples = samples
+        self._writer = writer
+        self._metrics = metrics
+        self._offsets: dict[TopicPartition, int] = {}
+        self._since = 0.0
+        self._oldest_ms = 0
 
-def _prediction(sample: Sample, generation: Generation, indices: list[int], scores: list[float]) -> Prediction:
-    top = tuple(
-        Candidate(class_id=generation.class_ids[index], score=score, seen=bool(generation.seen[index]))
-        for index, score in zip(indices, scores, strict=True)
-    )
-    return Prediction(
-        request_id=sample.request_id,
-        status="ok",
-        class_id=top[0].class_id,
-        score=top[0].score,
-        top=top,
-        generation=generation.number,
-    )
+    def patience(self, idle: float) -> float:
+        """How long the next samples may be waited for: `idle` seconds, or less while answers are on their way."""
+        return max(0.0, self._since + _COMMIT_SECONDS - time.perf_counter()) if self._offsets else idle
 
+    def add(self, records: Sequence[Record]) -> None:
+        if not self._offsets:
+            self._since = time.perf_counter()
+            self._oldest_ms = min(record.timestamp_ms for record in records)
+        for record in records:
+            self._offsets[TopicPartition(record.topic, record.partition)] = record.offset + 1
 
-def _request_id(record: Record) -> str:
-    """The sample's own id where its key is readable, else its place."""
-    try:
-        text = (record.key or b"").decode()
-    except UnicodeDecodeError:
-        text = ""
-    return text if 0 < len(text) <= 256 and text.isprintable() else f"{record.topic}/{record.partition}@{record.offset}"
-
-
-def _overloaded(record: Record) -> bool:
-    """Whether a prediction with the sample's headers could be too large to be written."""
-    return sum(len(name) + len(value) for name, value in foreign_headers(record.headers)) > KEPT_BYTES
+    def settle(self) -> None:
+        if not self._offsets:
+            return
+        self._writer.flush()
+        self._samples.commit(self._offsets)
+        self._metrics.batch_seconds.observe(time.perf_counter() - self._since)
+        self._metrics.answer_seconds.observe(max(0.0, time.time() - self._oldest_ms / 1000))
+        self._metrics.last_success.set_to_current_time()
+        self._offsets = {}

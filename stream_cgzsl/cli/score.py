@@ -9,7 +9,7 @@ from stream_cgzsl.cli.flags import PAGES, SERVING, STREAM, add, settings_from, t
 
 def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     parser = commands.add_parser("score", help="run a scorer", description=__doc__)
-    add(parser, STREAM, SERVING, PAGES)
+    add(parser, STREAM, SERVING, PAGES, ("device",))
     parser.set_defaults(run=run)
 
 

@@ -8,7 +8,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 from helpers import (
-    GENESIS,
     TOPICS,
     Producer,
     letters,
@@ -30,7 +29,6 @@ from stream_cgzsl.schemas import (
     Sample,
     encode,
 )
-from stream_cgzsl.workers.scorer import answer
 
 
 @pytest.fixture
@@ -64,7 +62,13 @@ def test_a_sample_is_answered_with_the_best_classes(served: Bus) -> None:
     assert [(c.class_id, c.seen) for c in top] == [(CLASSES[4], True), (CLASSES[3], False), (CLASSES[9], False)]
     assert [c.score for c in top] == pytest.approx([unit[4], unit[3], unit[9]])
     assert answers["q"] == Prediction(
-        request_id="q", status="ok", class_id=CLASSES[4], score=top[0].score, top=top, generation=1
+        request_id="q",
+        status="ok",
+        class_id=CLASSES[4],
+        score=top[0].score,
+        margin=top[0].score - top[1].score,
+        top=top,
+        generation=1,
     )
 
 
@@ -155,9 +159,10 @@ def test_without_any_generation_the_answer_is_no_model_and_later_ones_are_better
         commit(bus, 0)
         commit(bus, 1, turned(1))
         later = ask_until(bus, worker, 1)
+        assert worker.worker.why_not_ready() is None
     assert early == {"early": Prediction(request_id="early", status="no-model")}
     assert (later.status, later.class_id) == ("ok", CLASSES[3])
-    assert worker.worker.why_not_ready() is None
+    assert worker.worker.why_not_ready() == "no partition of the samples assigned"
 
 
 def test_a_sample_waits_for_the_first_generation(bus: Bus, producer: Producer) -> None:
@@ -190,19 +195,3 @@ def test_a_generation_that_cannot_answer_says_so(bus: Bus, generation: Generatio
 
 
 # ---- the function alone
-
-
-def test_answers_stand_in_the_order_of_their_samples(bus: Bus, producer: Producer) -> None:
-    messages = [
-        encode(Sample(request_id="a", vector=AXES[0])),
-        Message(b"b", b"?"),
-        encode(Sample(request_id="c", vector=AXES[2])),
-    ]
-    producer.send("samples", *messages, partition=0)
-    predictions, dead = answer(read(bus, TOPICS["samples"]), turned(1), GENESIS, 1)
-    assert [(p.request_id, p.status, p.class_id) for p in predictions] == [
-        ("a", "ok", CLASSES[0]),
-        ("b", "invalid", None),
-        ("c", "ok", CLASSES[2]),
-    ]
-    assert len(dead) == 1

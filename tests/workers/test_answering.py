@@ -1,0 +1,95 @@
+"""Answers of one generation to a batch: decoded together, classified together, written by hand."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from helpers import GENESIS
+from served_stream import AXES, CLASSES, turned
+
+from stream_cgzsl.answering import Answered, Answering
+from stream_cgzsl.bus import Record
+from stream_cgzsl.generation import Generation
+from stream_cgzsl.schemas import Candidate, Genesis, Message, Prediction, Sample, decode, encode
+
+
+def answering(generation: Generation, top_k: int = 1, reject_score: float | None = None) -> Answering:
+    return Answering(generation, GENESIS, generation.classify, top_k, reject_score)
+
+
+def told(answered: Answered) -> list[Prediction]:
+    events = [decode("predictions", m.key, m.value, m.headers) for m in answered.predictions]
+    return [event for event in events if isinstance(event, Prediction)]
+
+
+def records(*messages: Message) -> list[Record]:
+    return [Record("t.samples", 0, n, 0, m.key, m.value, m.headers) for n, m in enumerate(messages)]
+
+
+def test_answers_stand_in_the_order_of_their_samples() -> None:
+    messages = [
+        encode(Sample(request_id="a", vector=AXES[0])),
+        Message(b"b", b"?"),
+        encode(Sample(request_id="c", vector=AXES[2])),
+    ]
+    answered = answering(turned(1)).answer(records(*messages))
+    assert [(p.request_id, p.status, p.class_id) for p in told(answered)] == [
+        ("a", "ok", CLASSES[0]),
+        ("b", "invalid", None),
+        ("c", "ok", CLASSES[2]),
+    ]
+    assert len(answered.dead) == 1
+
+
+def test_an_answer_written_by_hand_reads_back_whole() -> None:
+    """Class ids and request ids may hold anything a name may hold."""
+    names = tuple(sorted(['"quoted"', "back\\slash", "Ünïcode 鳥", "plain"]))
+    vectors = np.array([[1, 0, 0], [0, 1, 0], [0, 0, 1], [1, 1, 1]], np.float32)
+    seen = np.array([True, False, True, False])
+    generation = Generation(7, names, seen, vectors, np.zeros(4, np.float32), np.zeros(3, np.float32), "cosine")
+    genesis = Genesis(attributes=8, features=3, signed=True)
+    row = np.array([0.5, -0.25, 0.125], np.float32)
+    message = encode(Sample(request_id='say "鳥"\\', vector=row))
+    [prediction] = told(Answering(generation, genesis, generation.classify, 3).answer(records(message)))
+    ranking = generation.classify(row[None], 3)
+    top = tuple(
+        Candidate(class_id=names[i], score=float(score), seen=bool(seen[i]))
+        for i, score in zip(ranking.indices[0], ranking.scores[0], strict=True)
+    )
+    assert prediction == Prediction(
+        request_id='say "鳥"\\',
+        status="ok",
+        class_id=top[0].class_id,
+        score=top[0].score,
+        margin=top[0].score - top[1].score,
+        top=top,
+        generation=7,
+    )
+
+
+def test_the_margin_is_told_with_one_candidate_too_and_not_where_there_is_one_class() -> None:
+    sample = encode(Sample(request_id="a", vector=AXES[0] + AXES[1] / 2))
+    [two] = told(answering(turned(1), top_k=1).answer(records(sample)))
+    assert (len(two.top), two.margin) == (1, pytest.approx(0.5 / np.sqrt(1.25)))
+    [one] = told(answering(turned(1, classes=1), top_k=3).answer(records(sample)))
+    assert (len(one.top), one.margin) == (1, None)
+
+
+def test_a_best_score_below_the_threshold_is_unknown_and_still_tells_its_candidates() -> None:
+    sure, unsure = AXES[0], AXES.sum(axis=0)  # scores 1 and 1/4
+    answered = answering(turned(1), top_k=2, reject_score=0.5).answer(
+        records(encode(Sample(request_id="sure", vector=sure)), encode(Sample(request_id="unsure", vector=unsure)))
+    )
+    assert [(p.status, p.class_id, len(p.top)) for p in told(answered)] == [("ok", CLASSES[0], 2), ("unknown", None, 2)]
+    assert answered.statuses == {"ok": 1, "unknown": 1, "no-model": 0, "invalid": 0}
+    assert told(answered)[1].score == pytest.approx(0.25)
+
+
+def test_mixed_formats_in_one_batch_are_answered_alike() -> None:
+    half = encode(Sample(request_id="half", vector=AXES[3].astype(np.float16)))
+    text = encode(Sample(request_id="text", vector=AXES[3]), "json")._replace(key=None)
+    whole = encode(Sample(request_id="whole", vector=AXES[3]))
+    answered = answering(turned(1)).answer(records(half, text, whole))
+    assert [(m.key, p.class_id, p.score) for m, p in zip(answered.predictions, told(answered), strict=True)] == [
+        (name, CLASSES[3], 1.0) for name in (b"half", b"text", b"whole")
+    ]
