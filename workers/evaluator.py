@@ -31,16 +31,23 @@ _RETRY_SECONDS = 3.0
 
 
 class EvaluatorWorker:
-    """One stream's evaluator, until `stop` is set."""
+    """One stream's evaluator, until `stop` is set. A bus that is away is waited for, unless it is not `patient`."""
 
     def __init__(
-        self, bus: Bus, topics: Topics, settings: Settings, metrics: EvaluatorMetrics, stop: threading.Event
+        self,
+        bus: Bus,
+        topics: Topics,
+        settings: Settings,
+        metrics: EvaluatorMetrics,
+        stop: threading.Event,
+        patient: bool = True,
     ) -> None:
         self._bus = bus
         self._topics = topics
         self._settings = settings
         self._metrics = metrics
         self._stop = stop
+        self._patient = patient
         self._lock: Lock | None = None
         self._why_not_ready: str | None = "not connected yet"
 
@@ -49,7 +56,7 @@ class EvaluatorWorker:
         return self._why_not_ready
 
     def run(self) -> None:
-        """Evaluates until `stop`. A bus that is away is waited for; every other error ends the worker."""
+        """Evaluates until `stop`. A bus that is away is waited for by the patient; every other error ends the worker."""
         access.require(self._bus, self._topics, "evaluator")
         name = f"{self._topics.prefix}.evaluator"
         while not self._stop.is_set():
@@ -61,6 +68,8 @@ class EvaluatorWorker:
             except Cancelled as reason:
                 log.info("%s", reason)
             except BusUnavailable as error:
+                if not self._patient:
+                    raise
                 self._why_not_ready = "the bus is away"
                 self._metrics.bus_errors.inc()
                 log.warning("%s; trying again in %g s", error, _RETRY_SECONDS)
