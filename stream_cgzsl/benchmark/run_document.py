@@ -52,7 +52,7 @@ def write_results(request: RunRequest, folder: RunFolder, results: Results, spen
 def _document(request: RunRequest, folder: RunFolder, results: Results, spent: Spent) -> RunDocument:
     data, plan, settings, readings = request.data, request.plan, request.settings, results.readings
     return RunDocument(
-        title=f"{data.name}, {plan.setting}: {settings.learner}",
+        title=request.title,
         dataset=data.name,
         extractor=data.extractor,
         setting=plan.setting,

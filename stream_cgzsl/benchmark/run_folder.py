@@ -7,15 +7,17 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 from urllib.parse import quote
 
 from pydantic import ValidationError
 
 from stream_cgzsl.bus.file_lock import FileLock
 from stream_cgzsl.errors import UsageError
-from stream_cgzsl.report.document import RunDocument
+from stream_cgzsl.report.document import RunDocument, StudyDocument
 from stream_cgzsl.whole_file import write_whole
+
+Document = TypeVar("Document", RunDocument, StudyDocument)
 
 
 @dataclass
@@ -36,6 +38,7 @@ class RunFolder:
         self.metrics = path / "metrics.json"
         self.report_json = path / "report.json"
         self.report_html = path / "report.html"
+        self.study_json = path / "study.json"
 
     @property
     def own_bus(self) -> str:
@@ -98,10 +101,13 @@ class RunFolder:
 
     def document(self) -> RunDocument:
         """What came of a run that is finished. Raises `UsageError`."""
-        try:
-            return RunDocument.model_validate_json(self.report_json.read_bytes())
-        except (OSError, ValidationError) as error:
-            raise UsageError(f"{self.report_json}: not the report of a run: {str(error).splitlines()[0]}") from error
+        return _document(self.report_json, RunDocument)
+
+    def told(self) -> RunDocument | StudyDocument:
+        """What came of a run or of a study. Raises `UsageError`."""
+        if self.study_json.exists():
+            return _document(self.study_json, StudyDocument)
+        return self.document()
 
     def _read(self) -> dict[str, Any]:
         try:
@@ -109,6 +115,17 @@ class RunFolder:
             return {"identity": dict(document["identity"]), "seconds": dict(document["seconds"])}
         except (OSError, ValueError, KeyError, TypeError) as error:
             raise UsageError(f"{self.request}: not the request of a run ({error}); choose another --out") from error
+
+
+def _document(path: Path, kind: type[Document]) -> Document:
+    try:
+        return kind.model_validate_json(path.read_bytes())
+    except FileNotFoundError as error:
+        raise UsageError(f"there is no {path}: a run or a study writes it when it is done") from error
+    except (OSError, ValidationError) as error:
+        raise UsageError(
+            f"{path}: not the document of a run or a study: {' '.join(str(error).split())[:200]}"
+        ) from error
 
 
 def _shown(value: Any) -> str:

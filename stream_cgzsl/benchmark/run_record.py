@@ -23,8 +23,11 @@ class Learned:
 
     @property
     def accuracy(self) -> Accuracy:
-        found = self.evaluation
-        return Accuracy(None, None) if found is None else Accuracy(percent(found.seen), percent(found.unseen))
+        return Accuracy(self.figure("seen"), self.figure("unseen"))
+
+    def figure(self, name: str) -> float | None:
+        """A share of the evaluation, in percent."""
+        return None if self.evaluation is None else percent(getattr(self.evaluation, name))
 
 
 @dataclass
@@ -66,8 +69,8 @@ class RunRecord:
         return Readings(
             Scores(tuple(window.accuracy for window in self.learned)),
             Scores(again),
-            tuple(percent(w.evaluation and w.evaluation.forgetting) for w in self.learned),
-            tuple(percent(w.evaluation and w.evaluation.area) for w in self.learned),
+            tuple(window.figure("forgetting") for window in self.learned),
+            tuple(window.figure("area") for window in self.learned),
         )
 
     def _known(self, final: Generation) -> Iterator[Generation]:

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import hashlib
 import shlex
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
-
-import numpy as np
 
 from stream_cgzsl.benchmark.datasets import Dataset
 from stream_cgzsl.benchmark.settings import Plan
@@ -16,6 +14,7 @@ from stream_cgzsl.bus.secrets import without_password
 from stream_cgzsl.settings import Settings
 
 _NEVER_SECONDS = 1e9
+_BESIDE_BYTES = 1000  # more than an evaluator counts for a row besides its numbers
 
 DECIDING = ("learner", "options", "seed", "shared", "memory_gb", "device", "threads", "prefix", "topics")
 """The settings that decide what a run comes to, or where it is."""
@@ -23,7 +22,11 @@ DECIDING = ("learner", "options", "seed", "shared", "memory_gb", "device", "thre
 
 @dataclass(frozen=True, eq=False)
 class RunRequest:
-    """`named` is how a command line names the data set. Without `bus`, a run has a SQLite file in its own folder."""
+    """Without `bus`, a run has a SQLite file in its own folder.
+
+    `named` and `sizes` are for people: how a command line names the data set, and what it says of the plan. `note` is
+    what a title tells besides data, setting and learner.
+    """
 
     data: Dataset
     plan: Plan
@@ -31,13 +34,19 @@ class RunRequest:
     order: int | None = None
     bus: str | None = None
     named: tuple[str, ...] = ()
+    sizes: Mapping[str, int] = field(default_factory=dict)
+    note: str = ""
+
+    @property
+    def title(self) -> str:
+        return ", ".join(filter(None, (f"{self.data.name}, {self.plan.setting}: {self.settings.learner}", self.note)))
 
     def identity(self) -> dict[str, Any]:
-        """What makes it this run and no other; JSON-ready. The bus's own file is no part of it: folders can be moved."""
+        """What makes it this run and no other; JSON-ready. The file in its folder is no part of it: folders move."""
         return {
             "dataset": self.data.name,
             "extractor": self.data.extractor,
-            "data digest": digest(self.data)[:16],
+            "data digest": self.data.digest[:16],
             **self.plan.__dict__,
             "order": self.order,
             "bus": None if self.bus is None else without_password(self.bus),
@@ -45,8 +54,12 @@ class RunRequest:
         }
 
     def learning(self, bus: str) -> Settings:
-        """The settings of the run's workers on that bus. Windows are closed by the tasks' ends alone."""
+        """The settings of the run's workers on that bus.
+
+        Windows are closed by the ends of tasks alone, and the whole test set is evaluated, however large.
+        """
         space = self.data.space()
+        tests = len(self.data.test_seen) + len(self.data.test_unseen)
         return self.settings.model_copy(
             update={
                 "bus": bus,
@@ -57,18 +70,19 @@ class RunRequest:
                 "count": None,
                 "max_age": None,
                 "event_time": None,
+                "holdout_gb": max(self.settings.holdout_gb, tests * (4 * space.features + _BESIDE_BYTES) / 1e9),
             }
         )
 
-    def command(self, out: Path) -> str:
-        """A command line that asks for the same."""
-        plan, settings = self.plan, self.settings
-        words = ["stream-cgzsl", "run", *self.named, "--setting", plan.setting, "--out", str(out)]
-        words += ["--tasks", str(plan.tasks), "--seen", str(plan.seen)]
-        words += [] if plan.setting == "static" else ["--unseen", str(plan.unseen)]
+    def command(self, out: Path, *verb: str) -> str:
+        """A command line that asks for the same: `run`, or another verb of the same flags."""
+        settings, usual = self.settings, Settings()
+        words = ["stream-cgzsl", *(verb or ("run",)), *self.named, "--setting", self.plan.setting]
+        words += ["--out", str(out)]
+        for name, value in self.sizes.items():
+            words += [f"--{name}", str(value)]
         words += [] if self.order is None else ["--order-seed", str(self.order)]
         words += [] if self.bus is None else ["--bus", without_password(self.bus)]
-        usual = Settings()
         for name in ("prefix", "learner", "seed", "memory_gb", "device", "threads"):
             value = getattr(settings, name)
             if value != getattr(usual, name):
@@ -76,18 +90,5 @@ class RunRequest:
         words += [] if settings.shared is None else ["--shared" if settings.shared else "--no-shared"]
         for table in ("options", "topics"):
             for name, value in getattr(settings, table).items():
-                words += [f"--{table}", f"{name}={_toml(value)}"]
+                words += [f"--{table}", f"{name}={str(value).lower() if isinstance(value, bool) else value}"]
         return shlex.join(words)
-
-
-def digest(data: Dataset) -> str:
-    """sha256 of everything a run takes from a data set."""
-    found = hashlib.sha256("\0".join(data.class_ids).encode())
-    for array in (data.attributes, data.features, data.labels, data.train, data.test_seen, data.test_unseen):
-        found.update(str(array.shape).encode())
-        found.update(np.ascontiguousarray(array).data)
-    return found.hexdigest()
-
-
-def _toml(value: Any) -> str:
-    return str(value).lower() if isinstance(value, bool) else str(value)

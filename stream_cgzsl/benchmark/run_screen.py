@@ -45,7 +45,7 @@ class Screen:
     def begins(self, request: RunRequest, learned: int) -> None:
         if self._live is not None and self._rows:
             self._console.print(self._table())  # of the run before
-        self._title = f"{request.data.name}, {request.plan.setting}: {request.settings.learner}"
+        self._title = request.title
         self._rows, self._tasks, self._already, self._started = [], request.plan.tasks, learned, self._clock()
         if self._live is None:
             going_on = f", {learned} of them learned before" if learned else ""
@@ -70,7 +70,9 @@ class Screen:
         self._rows.append(row)
         if self._live is None:
             names = ("window", "classes", "seen", "unseen", "harmonic", "trained", "losses")
-            told = ", ".join(f"{name} {value}" for name, value in zip(names, row, strict=True) if value not in ("", "-"))
+            told = ", ".join(
+                f"{name} {value}" for name, value in zip(names, row, strict=True) if value not in ("", "-")
+            )
             left = self._left()
             self._print(f"{told}{f'; {left}' if left else ''}")
 
@@ -82,7 +84,9 @@ class Screen:
         return f"about {(self._clock() - self._started) / done * left:.0f} s left"
 
     def _table(self) -> Table:
-        table = Table(title=self._title, title_justify="left", box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0))
+        table = Table(
+            title=self._title, title_justify="left", box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0)
+        )
         for name in ("window", "seen+\nunseen", "right:\nseen", "unseen", "harmonic", "trained"):
             table.add_column(name, justify="right", no_wrap=True)
         table.add_column("losses", no_wrap=True, overflow="ellipsis")

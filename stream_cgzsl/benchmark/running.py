@@ -17,6 +17,7 @@ from stream_cgzsl.benchmark.run_folder import RunFolder
 from stream_cgzsl.benchmark.run_pictures import curve_points, followed_classes, mapped
 from stream_cgzsl.benchmark.run_record import Learned, RunRecord
 from stream_cgzsl.benchmark.run_request import RunRequest
+from stream_cgzsl.benchmark.settings import as_used
 from stream_cgzsl.benchmark.similarities import Similarities
 from stream_cgzsl.bus import Bus, TopicPartition, connect
 from stream_cgzsl.bus.topics import Topics
@@ -86,7 +87,7 @@ def run(request: RunRequest, folder: RunFolder, audience: Audience) -> RunDocume
 class _Running:
     def __init__(self, request: RunRequest, folder: RunFolder, bus: Bus, audience: Audience) -> None:
         self._request = request
-        self._data = request.data.under(request.plan.setting)
+        self._data = as_used(request.data, request.plan, request.order)
         self._folder = folder
         self._bus = bus
         self._audience = audience
@@ -121,7 +122,7 @@ class _Running:
             return LearnerWorker(bus, self._topics, self._settings, times, stop, patient=False)
 
         def evaluator(bus: Bus, stop: threading.Event) -> EvaluatorWorker:
-            return EvaluatorWorker(bus, self._topics, self._settings, EvaluatorMetrics(), stop)
+            return EvaluatorWorker(bus, self._topics, self._settings, EvaluatorMetrics(), stop, patient=False)
 
         with InThread(self._settings.bus, learner) as learning, InThread(self._settings.bus, evaluator) as evaluating:
             self._follow(learning, evaluating)

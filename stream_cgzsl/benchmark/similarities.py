@@ -71,4 +71,4 @@ def published(rows: Array, generation: Generation) -> Array:
 
 
 def _unit(rows: Array) -> Array:
-    return rows / np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), 1e-12)
+    return np.asarray(rows / np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), 1e-12))

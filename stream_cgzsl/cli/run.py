@@ -61,17 +61,14 @@ def request_from(arguments: argparse.Namespace) -> RunRequest:
     start_logging(settings.log_level if "log_level" in settings.model_fields_set else "warning")
     data, plan = data_from(arguments)
     prepare(settings.threads)
+    files = {"--features": arguments.feature_file, "--splits": arguments.splits, "--data": arguments.data}
+    sizes = {name: getattr(arguments, name) for name in ("tasks", "seen", "unseen")}
     return RunRequest(
         data,
         plan,
         settings,
         arguments.order_seed,
         settings.bus if "bus" in settings.model_fields_set else None,
-        named_by(arguments),
+        (arguments.dataset, *(word for flag, value in files.items() if value for word in (flag, value))),
+        {name: size for name, size in sizes.items() if size is not None},
     )
-
-
-def named_by(arguments: argparse.Namespace) -> tuple[str, ...]:
-    """The words that name the data set on a command line."""
-    flags = {"--features": arguments.feature_file, "--splits": arguments.splits, "--data": arguments.data}
-    return (arguments.dataset, *(word for flag, value in flags.items() if value for word in (flag, value)))

@@ -33,8 +33,9 @@ Draw = Callable[[Tensor], Tensor]
 class NetworkOptions:
     """The printed constants. A loss is switched off by weight 0, replay by 0 rows.
 
-    `replay` is the most rows a class: it gives no more than the window's classes have on average, as the authors did
-    by hand for each data set. `max_iterations` bounds a window, however large. `calibrate` finds the seen offset.
+    `replay` is the most rows a class; if `replay_even`, it gives no more than the window's classes have on average, as
+    the authors did by hand for each data set. `max_iterations` bounds a window, however large. `calibrate` finds the
+    seen offset.
     """
 
     hidden: int = 1024
@@ -52,6 +53,7 @@ class NetworkOptions:
     sal: float = 1.0
     nuclear: float = 1.0
     replay: int = 300
+    replay_even: bool = True
     calibrate: bool = True
 
     def __post_init__(self) -> None:
@@ -132,7 +134,9 @@ class NetworkLearner(StatisticsLearner):
         """From the networks as the last window left them, for the classes they were trained on."""
         classes = torch.from_numpy(lesson.before.seen).nonzero()[:, 0].to(self.device)
         given = [len(examples.rows) for examples in lesson.window.features.values()]
-        rows = min(self.options.replay, -(-sum(given) // len(given)), max(self.options.rows // len(classes), 1))
+        rows = min(self.options.replay, max(self.options.rows // len(classes), 1))
+        if self.options.replay_even:
+            rows = min(rows, -(-sum(given) // len(given)))
         if not rows:
             return nothing(self.space.features, self.device)
         return self._generate(networks, lesson.before, classes, rows, self._rng(lesson.window.number, "replay"))

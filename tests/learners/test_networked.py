@@ -197,6 +197,13 @@ def test_what_was_replayed_is_recorded(name: str) -> None:
 
 
 @each
+def test_as_much_is_replayed_as_asked_for_where_it_need_not_be_even(name: str) -> None:
+    first, second, _ = stream(World())
+    told = fitted(name, first, second, replay=40, replay_even=False).calibration
+    assert told["replay_kept"] + told["replay_rejected"] == 6 * 40
+
+
+@each
 def test_replay_can_be_switched_off(name: str) -> None:
     first, second, _ = stream(World())
     without = fitted(name, first, second, replay=0)
