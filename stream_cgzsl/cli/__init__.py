@@ -12,7 +12,8 @@ from stream_cgzsl import __version__
 from stream_cgzsl.errors import CgzslError
 
 COMMANDS = (
-    *("demo", "up", "learn", "score", "evaluate", "feed", "boundary", "rollback"),
+    *("demo", "up", "learn", "score", "evaluate", "feed", "run", "study", "report"),
+    *("boundary", "rollback"),
     *("watch", "topics", "check", "replay", "copy", "export", "dead_letters", "schemas", "broker"),
 )
 

@@ -1,0 +1,99 @@
+"""Running a study: run after run, each in a folder of its own, then one table, one document and one page."""
+
+from __future__ import annotations
+
+import re
+import statistics
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+from stream_cgzsl.benchmark.alone import run_alone
+from stream_cgzsl.benchmark.run_folder import RunFolder, Spent
+from stream_cgzsl.benchmark.run_request import RunRequest
+from stream_cgzsl.benchmark.running import Audience, run
+from stream_cgzsl.benchmark.scores import mean
+from stream_cgzsl.benchmark.studies import Study, Variant
+from stream_cgzsl.environment import choose_device, environment
+from stream_cgzsl.report.document import Figures, RunDocument, StudyDocument, StudyRow
+from stream_cgzsl.report.page import render
+from stream_cgzsl.whole_file import write_whole
+
+
+def run_study(
+    study: Study, base: RunRequest, seeds: int, folder: RunFolder, command: str, audience: Audience
+) -> StudyDocument:
+    """Runs what is missing of a study and writes its folder. Seeds are the base's and those after it.
+
+    A folder can be given more seeds, and a sweep more rows, later on. Raises `UsageError` where the folder is of another study, and whatever ends a run.
+    """
+    rows: list[StudyRow] = []
+    with folder.held():
+        identity = {"study": study.name, **base.identity()}
+        folder.require(identity)
+        folder.write_request(identity, Spent())
+        for variant in study.variants:
+            found = [_run(variant, seed, folder, audience) for seed in _seeds(base, seeds)]
+            if study.each_seed:
+                rows += [_row(replace(variant, label=f"seed {one.seed}", paper=None), [one]) for one in found]
+            rows.append(_row(variant, found))
+        document = StudyDocument(
+            study=study.name,
+            title=study.title,
+            question=study.question,
+            dataset=base.data.name,
+            extractor=base.data.extractor,
+            setting=study.setting,
+            command=command,
+            environment=environment(choose_device(base.settings.device)),
+            x_label=study.x_label,
+            rows=tuple(rows),
+        )
+        write_whole(folder.report_html, render(document))
+        write_whole(folder.study_json, document.model_dump_json(indent=1) + "\n")
+    return document
+
+
+def _seeds(base: RunRequest, seeds: int) -> range:
+    return range(base.settings.seed, base.settings.seed + seeds)
+
+
+def _run(variant: Variant, seed: int, folder: RunFolder, audience: Audience) -> RunDocument:
+    name = f"{re.sub(r'[^a-z0-9]+', '-', variant.label.lower()).strip('-')[:60]}-seed-{seed}"
+    request = variant.request
+    changes: dict[str, Any] = {"seed": seed}
+    if request.bus is not None:
+        changes["prefix"] = f"{request.settings.prefix}-{name}"  # all runs of the study share the bus
+    request = replace(request, settings=request.settings.model_copy(update=changes))
+    place = RunFolder(folder.path / name)
+    return run_alone(request, place) if variant.alone else run(request, place, audience)
+
+
+def _row(variant: Variant, runs: Sequence[RunDocument]) -> StudyRow:
+    return StudyRow(
+        label=variant.label,
+        runs=len(runs),
+        as_of=_mean([one.as_of for one in runs]),
+        deviation=_deviation([one.as_of for one in runs]) if len(runs) > 1 else None,
+        recalculated=_mean([one.recalculated for one in runs]),
+        forgetting=mean(one.forgetting for one in runs),
+        area=mean(one.area for one in runs),
+        paper=variant.paper,
+        x=variant.x,
+        seconds=round(statistics.fmean(one.seconds_training for one in runs), 3),
+        settings=runs[0].settings,
+        digest=runs[0].windows[-1].digest if len(runs) == 1 else None,
+    )
+
+
+def _mean(figures: Sequence[Figures]) -> Figures:
+    return Figures(**{name: mean(getattr(one, name) for one in figures) for name in Figures.model_fields})
+
+
+def _deviation(figures: Sequence[Figures]) -> Figures:
+    """The standard deviation of a sample; None where a figure is missing."""
+    found: dict[str, float | None] = {}
+    for name in Figures.model_fields:
+        values = [getattr(one, name) for one in figures]
+        found[name] = None if None in values else statistics.stdev(values)
+    return Figures(**found)
