@@ -115,14 +115,17 @@ _FEW = 16
 
 def best(scores: Array, k: int) -> Ranking:
     """The k highest columns of each row, highest first, equal ones in column order. `scores` is used up."""
-    rows, k = np.arange(len(scores)), min(k, scores.shape[1])
+    rows, columns = scores.shape
+    k = min(k, columns)
     if k > _FEW:
         indices = np.argsort(-scores, axis=1, kind="stable")[:, :k]
         return Ranking(indices, np.take_along_axis(scores, indices, axis=1))
-    indices = np.empty((len(scores), k), np.int64)
-    values = np.empty((len(scores), k), np.float32)
+    flat, starts = scores.reshape(-1), np.arange(rows) * columns
+    found = np.empty((k, rows), np.int64)
+    values = np.empty((k, rows), np.float32)
     for place in range(k):
-        indices[:, place] = highest = scores.argmax(axis=1)
-        values[:, place] = scores[rows, highest]
-        scores[rows, highest] = -np.inf
-    return Ranking(indices, values)
+        scores.argmax(axis=1, out=found[place])
+        at = found[place] + starts
+        flat.take(at, out=values[place])
+        flat[at] = -np.inf
+    return Ranking(found.T, values.T)

@@ -1,0 +1,233 @@
+"""How fast a scorer answers, beside a bare loop of the Kafka client that moves the same bytes.
+
+(a) Samples of 2048 numbers a second by one scorer process, with 50 and with 717 classes, and by the bare loop in its place.
+(b) `classify` alone beside its matrix product. (c) Latency at half of that load, from a client's send to its receipt of the
+answer. (d) Two scorers on two partitions beside one. (e) Memory of a scorer over 1,000 generation swaps. (f) Loading and
+swapping large generations while samples are answered. Ratios are within one run: rounds take turns.
+
+    python benchmarks/scorer.py [--check] [--samples 12000] [--rounds 3] [--swaps 1000] [--kafka URL]
+"""
+
+from __future__ import annotations
+
+import os
+
+os.environ["OPENBLAS_NUM_THREADS"] = "1"  # before numpy: as a scorer process has it
+
+import argparse
+import statistics
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from itertools import pairwise
+from pathlib import Path
+
+import numpy as np
+from learner import kafka_at
+from scoring_parts import (
+    BATCH,
+    NUMBERS,
+    await_answers,
+    child,
+    commit,
+    generation,
+    metric,
+    resident_mb,
+    rows,
+    scorers,
+    serve_stream,
+)
+
+from stream_cgzsl.bus import Bus, TopicPartition, TopicSpec, connect
+from stream_cgzsl.bus.topics import Topics
+
+BARS = {50: 0.7, 717: 0.5}
+BAR_CLASSIFY = 1.5
+BAR_P99_MS = 50.0
+BAR_GROWTH = 1.1
+PORT = 29517
+
+
+def throughput(
+    bus: Bus, url: str, classes: int, samples: int, rounds: int, directory: Path
+) -> tuple[float, float, float]:
+    """Answers a second, bare and ours, and the median of the ratios."""
+    ours: list[float] = []
+    plain: list[float] = []
+    for number in range(rounds):
+        topics = Topics(f"s{classes}-{number}")
+        serve_stream(bus, topics, classes, 2, samples)
+        with scorers(url, topics, 1, directory) as children:
+            ours.append(await_answers(bus, topics["predictions"], samples, children))
+        value, headers = _an_answer(bus, topics["predictions"])
+        target = f"{topics.prefix}-bare"
+        bus.create([TopicSpec(target, 2, "expire")])
+        group = f"{topics.prefix}.bare"
+        process = child("bare", url, topics["samples"], target, group, value, headers, samples)
+        process.wait()
+        plain.append(await_answers(bus, target, samples, []))
+    return (
+        statistics.median(plain),
+        statistics.median(ours),
+        statistics.median(o / p for o, p in zip(ours, plain, strict=True)),
+    )
+
+
+def _an_answer(bus: Bus, topic: str) -> tuple[str, list[list[str]]]:
+    with bus.reader({TopicPartition(topic, 0): 0}) as reader:
+        record = reader.poll(5.0, 1)[0]
+    return (record.value or b"").decode(), [[name, value.decode()] for name, value in record.headers]
+
+
+def classify_alone(classes: int, times: int = 60) -> float:
+    """`classify` with five candidates, as a multiple of the matrix product in it."""
+    model, x = generation(1, classes), rows()
+    columns = np.ascontiguousarray(model.vectors.T)
+    model.classify(x, 5)
+    ratios = [_seconds(lambda: model.classify(x, 5)) / _seconds(lambda: x @ columns) for _ in range(times)]
+    return statistics.median(ratios)
+
+
+def _seconds(work: Callable[[], object]) -> float:
+    started = time.perf_counter()
+    work()
+    return time.perf_counter() - started
+
+
+def latency(bus: Bus, url: str, rate: float, directory: Path, seconds: float = 12.0) -> tuple[float, float]:
+    """Milliseconds from a client's send to its receipt: half of the answers are faster, 99 in 100 are."""
+    topics = Topics("latency")
+    serve_stream(bus, topics, 50, 2, 0)
+    topic = topics["predictions"]
+    found: list[float] = []
+    with scorers(url, topics, 1, directory, port=PORT), bus.reader(_from_the_end(bus, topic)) as reader:
+        _await_ready(1)
+        process = child("ask", url, topics["samples"], rate, seconds)
+        while process.poll() is None or found == []:
+            received = reader.poll(0.2)
+            now = time.time_ns()
+            found += [(now - int(record.key or b"0")) / 1e6 for record in received]
+    steady = found[len(found) // 5 :]  # the first ones meet cold caches and new connections
+    return float(np.percentile(steady, 50)), float(np.percentile(steady, 99))
+
+
+def _from_the_end(bus: Bus, topic: str) -> dict[TopicPartition, int]:
+    return {TopicPartition(topic, p): end for p, end in bus.end_offsets(topic).items()}
+
+
+def _await_ready(number: int) -> None:
+    """Until the scorer on `PORT` serves generation `number`."""
+    deadline = time.monotonic() + 60
+    while time.monotonic() < deadline:
+        try:
+            if metric(f"http://127.0.0.1:{PORT}", "cgzsl_generation_number") >= number:
+                return
+        except OSError:
+            pass
+        time.sleep(0.01)
+    raise RuntimeError(f"generation {number} was not served within a minute")
+
+
+def two_beside_one(bus: Bus, url: str, samples: int, directory: Path) -> float:
+    rates = []
+    for count in (1, 2):
+        topics = Topics(f"scale-{count}")
+        serve_stream(bus, topics, 717, 2, samples)
+        with scorers(url, topics, count, directory) as children:
+            rates.append(await_answers(bus, topics["predictions"], samples, children))
+    return rates[1] / rates[0]
+
+
+def memory(bus: Bus, url: str, swaps: int, directory: Path) -> tuple[float, float]:
+    """Megabytes of a scorer after a tenth of the swaps and after all of them."""
+    topics = Topics("swaps")
+    serve_stream(bus, topics, 50, 2, 0)
+    early = 0.0
+    with scorers(url, topics, 1, directory, port=PORT) as [process]:
+        for number in range(2, swaps + 2):
+            commit(bus, topics, number, 50)
+            _await_ready(number)
+            if number == max(2, swaps // 10):
+                early = resident_mb(process.pid)
+        return early, resident_mb(process.pid)
+
+
+def large_swap(bus: Bus, url: str, rate: float, directory: Path) -> tuple[float, float]:
+    """Seconds from the commit of 717 classes more to their being served, and the longest silence between answers meanwhile."""
+    topics = Topics("large")
+    serve_stream(bus, topics, 717, 2, 0)
+    topic = topics["predictions"]
+    arrivals: list[float] = []
+    with scorers(url, topics, 1, directory, port=PORT), bus.reader(_from_the_end(bus, topic)) as reader:
+        _await_ready(1)
+        process = child("ask", url, topics["samples"], rate, 8.0)
+        swapped, taken, number = 0.0, 0.0, 1
+        while process.poll() is None:
+            arrivals += [time.perf_counter()] * bool(reader.poll(0.05))
+            if len(arrivals) > 50 and number == 1:
+                number, swapped = 2, time.perf_counter()
+                commit(bus, topics, 2, 717)
+            if swapped and not taken and metric(f"http://127.0.0.1:{PORT}", "cgzsl_generation_number") >= 2:
+                taken = time.perf_counter() - swapped
+    gaps = [after - before for before, after in pairwise(arrivals[50:])]
+    return taken, max(gaps)
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--check", action="store_true", help="fail when a figure is short of its bar")
+    parser.add_argument("--kafka", metavar="URL", help="use this cluster instead of a broker of our own")
+    parser.add_argument("--samples", type=int, default=12_000)
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--swaps", type=int, default=1000)
+    given = parser.parse_args()
+    short: list[str] = []
+    figures: list[str] = []
+    alone = {classes: classify_alone(classes) for classes in BARS}
+    print(
+        f"classify of {BATCH} rows beside its product: " + ", ".join(f"{c} classes {r:.2f}" for c, r in alone.items())
+    )
+    with (
+        tempfile.TemporaryDirectory(prefix="cgzsl-bench-") as name,
+        kafka_at(given.kafka, Path(name) / "broker") as url,
+        connect(url) as bus,
+    ):
+        directory, rate = Path(name), 0.0
+        for classes, bar in BARS.items():
+            plain, ours, ratio = throughput(bus, url, classes, given.samples, given.rounds, directory)
+            rate = rate or ours
+            figures.append(f"{classes} classes {ours:,.0f} of {plain:,.0f}/s = {ratio:.2f}")
+            print(f"{NUMBERS} numbers, {figures[-1]}", flush=True)
+            if ratio < bar:
+                short.append(f"{classes} classes: {ratio:.2f} of the bare loop, the bar is {bar}")
+        p50, p99 = latency(bus, url, rate / 2, directory)
+        print(f"at {rate / 2:,.0f}/s: p50 {p50:.1f} ms, p99 {p99:.1f} ms", flush=True)
+        taken, gap = large_swap(bus, url, rate / 4, directory)
+        print(
+            f"717 classes served {taken:.2f} s after their commit, longest silence meanwhile {gap * 1000:.0f} ms",
+            flush=True,
+        )
+        scale = two_beside_one(bus, url, given.samples, directory)
+        print(f"two scorers: {scale:.2f} of one", flush=True)
+        early, late = memory(bus, url, given.swaps, directory)
+    if p99 > BAR_P99_MS:
+        short.append(f"p99 {p99:.1f} ms, the bar is {BAR_P99_MS:g}")
+    if late > BAR_GROWTH * early:
+        short.append(f"memory grew from {early:.0f} to {late:.0f} MB")
+    for classes, ratio in alone.items():
+        if ratio > BAR_CLASSIFY:
+            short.append(f"classify with {classes} classes: {ratio:.2f} of its product, the bar is {BAR_CLASSIFY}")
+    for line in short:
+        print(f"SHORT {line}")
+    print(
+        "; ".join(figures)
+        + f"; classify {alone[50]:.2f} and {alone[717]:.2f} of its product; at half load p50 {p50:.1f} ms, p99 {p99:.1f} ms; "
+        + f"two scorers {scale:.2f} of one; swap of 717 classes {taken:.2f} s, silence {gap * 1000:.0f} ms; "
+        + f"{given.swaps} swaps: {early:.0f} MB -> {late:.0f} MB"
+    )
+    return 1 if given.check and short else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,164 @@
+"""Parts of the scorer's benchmark: a served stream, a bare loop to compare with, someone who asks at a steady rate."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+from urllib.request import urlopen
+
+import numpy as np
+from kafka import KafkaConsumer, KafkaProducer
+from kafka.structs import OffsetAndMetadata
+
+from stream_cgzsl.bus import Bus, TopicPartition, connect
+from stream_cgzsl.bus.kafka_settings import KafkaSettings
+from stream_cgzsl.bus.topics import Topics
+from stream_cgzsl.generation import Generation
+from stream_cgzsl.schemas import Genesis, LedgerRecord, Sample, encode
+from stream_cgzsl.settings import Settings
+from stream_cgzsl.windows.commit import Commit, publish
+from stream_cgzsl.workers import together
+
+NUMBERS, DISTINCT, BATCH = 2048, 256, 512
+COMMIT_SECONDS = 0.1  # as often as the scorer
+
+
+def generation(number: int, classes: int) -> Generation:
+    """Of the form the default learner publishes for non-negative features."""
+    random = np.random.default_rng(number)
+    return Generation(
+        number=number,
+        class_ids=tuple(f"class-{i:05}" for i in range(classes)),
+        seen=np.arange(classes) % 3 > 0,
+        vectors=random.normal(size=(classes, NUMBERS)).astype(np.float32) / np.float32(np.sqrt(NUMBERS)),
+        biases=random.normal(size=classes).astype(np.float32) / 100,
+        centre=np.full(NUMBERS, 0.9 / np.sqrt(NUMBERS), np.float32),
+        transform="sqrt",
+    )
+
+
+def rows() -> np.ndarray[Any, Any]:
+    return np.random.default_rng(7).random((DISTINCT, NUMBERS), dtype=np.float32)
+
+
+def commit(bus: Bus, topics: Topics, number: int, classes: int) -> None:
+    genesis = Genesis(attributes=8, features=NUMBERS, signed=False)
+    record = LedgerRecord(
+        number=number,
+        kind="train" if number else "genesis",
+        reason="bench",
+        genesis=None if number else genesis,
+        configuration_digest="0" * 64,
+        code="0",
+    )
+    with bus.publisher(f"{topics.prefix}.learner") as publisher:
+        publish(publisher, topics, Commit(record, generation(number, classes) if number else None))
+
+
+def serve_stream(bus: Bus, topics: Topics, classes: int, partitions: int, samples: int) -> None:
+    """A stream at generation 1, with so many samples waiting."""
+    bus.create(topics.specs(partitions))
+    commit(bus, topics, 0, classes)
+    commit(bus, topics, 1, classes)
+    messages = [encode(Sample(request_id=f"r{n}", vector=row)) for n, row in enumerate(rows())]
+    with bus.writer() as writer:
+        for number in range(samples):
+            message = messages[number % DISTINCT]._replace(key=f"request-{number:07}".encode())
+            writer.send(topics["samples"], message, number % partitions)
+
+
+@contextmanager
+def scorers(
+    url: str, topics: Topics, count: int, directory: Path, **more: Any
+) -> Iterator[list[subprocess.Popen[bytes]]]:
+    settings = Settings(bus=url, prefix=topics.prefix, batch=BATCH, **more)
+    children = []
+    for number in range(count):
+        with (directory / f"{topics.prefix}-{number}.log").open("wb") as log:
+            children.append(together.start("score", settings, log))
+    try:
+        yield children
+    finally:
+        together.end(children)
+
+
+def await_answers(bus: Bus, topic: str, wanted: int, children: list[subprocess.Popen[bytes]]) -> float:
+    """Answers a second from the first tenth to the last one, by the times they were written at."""
+    while sum(bus.end_offsets(topic).values()) < wanted:
+        if any(child.poll() is not None for child in children):
+            raise RuntimeError("a scorer ended by itself; see its log")
+        time.sleep(0.1)
+    ends = {TopicPartition(topic, p): end for p, end in bus.end_offsets(topic).items()}
+    times: list[int] = []
+    with bus.reader(dict.fromkeys(ends, 0)) as reader:
+        while any(reader.position(tp) < end for tp, end in ends.items()):
+            times += [record.timestamp_ms for record in reader.poll(1.0)]
+    times.sort()
+    first = len(times) // 10
+    return (len(times) - first) / max(times[-1] - times[first], 1) * 1000
+
+
+def metric(url: str, name: str) -> float:
+    with urlopen(f"{url}/metrics", timeout=10) as answer:
+        for line in answer.read().decode().splitlines():
+            if line.startswith(f"{name} "):
+                return float(line.split()[1])
+    raise KeyError(name)
+
+
+def resident_mb(pid: int) -> float:
+    status = Path(f"/proc/{pid}/status").read_text()
+    return int(status.partition("VmRSS:")[2].split()[0]) / 1024
+
+
+# ---- children
+
+
+def child(verb: str, *arguments: object) -> subprocess.Popen[bytes]:
+    command = [sys.executable, str(Path(__file__)), verb, json.dumps(arguments)]
+    return subprocess.Popen(command, env=os.environ | {"OPENBLAS_NUM_THREADS": "1"})
+
+
+def bare(url: str, source: str, target: str, group: str, value: str, headers: list[list[str]], total: int) -> None:
+    """Consumes samples and produces the same bytes for each, with the client alone and the scorer's settings."""
+    settings = KafkaSettings.parse(url)
+    consumer, producer = KafkaConsumer(**settings.member(group)), KafkaProducer(**settings.producer())
+    consumer.subscribe([source])
+    content, copied = value.encode(), [(name, text.encode()) for name, text in headers]
+    done, since = 0, time.perf_counter()
+    while done < total:
+        batches = consumer.poll(timeout_ms=200, max_records=BATCH)
+        for records in batches.values():
+            for record in records:
+                producer.send(target, content, record.key, copied)
+            done += len(records)
+        if not batches or time.perf_counter() - since > COMMIT_SECONDS:
+            producer.flush()
+            consumer.commit({tp: OffsetAndMetadata(consumer.position(tp)) for tp in consumer.assignment()})
+            since = time.perf_counter()
+    producer.flush()
+    producer.close()
+    consumer.close()
+
+
+def ask(url: str, topic: str, rate: float, seconds: float) -> None:
+    """Samples at a steady rate; each request id holds the moment it was sent."""
+    message = [encode(Sample(request_id="r", vector=row)) for row in rows()]
+    with connect(url) as bus, bus.writer() as writer:
+        started, sent = time.perf_counter(), 0
+        while (passed := time.perf_counter() - started) < seconds:
+            for _ in range(int(passed * rate) - sent):
+                writer.send(topic, message[sent % DISTINCT]._replace(key=b"%d" % time.time_ns()), sent % 2)
+                sent += 1
+            time.sleep(0.002)
+
+
+if __name__ == "__main__":
+    {"bare": bare, "ask": ask}[sys.argv[1]](*json.loads(sys.argv[2]))
