@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -250,6 +251,17 @@ def process(command: str, settings: Settings, log: Path) -> Iterator[Popen[bytes
         if child.poll() is None:
             child.kill()
         child.wait()
+
+
+def address(log: Path) -> str:
+    """Where a worker started with `port=0` says that its pages are."""
+    deadline = time.monotonic() + PATIENCE_SECONDS
+    while time.monotonic() < deadline:
+        found = re.search(r"metrics at (http://\S+)/metrics", log.read_text())
+        if found:
+            return found[1]
+        time.sleep(0.05)
+    raise AssertionError(f"no pages; the log says:\n{log.read_text()}")
 
 
 def rows_of(class_id: str, count: int = 5, purpose: int = 2) -> Array:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 import signal
-import time
 from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
@@ -18,6 +17,7 @@ from helpers import (
     NO_DESCRIBE,
     PATIENCE_SECONDS,
     Producer,
+    address,
     new_bus,
     process,
     rows_of,
@@ -46,17 +46,6 @@ def page(url: str) -> tuple[int, str]:
             return answer.status, answer.read().decode()
     except HTTPError as error:
         return error.code, error.read().decode()
-
-
-def address(log: Path) -> str:
-    """Where a worker started with `port=0` says that its pages are."""
-    deadline = time.monotonic() + PATIENCE_SECONDS
-    while time.monotonic() < deadline:
-        found = re.search(r"metrics at (http://\S+)/metrics", log.read_text())
-        if found:
-            return found[1]
-        time.sleep(0.05)
-    raise AssertionError(f"no pages; the log says:\n{log.read_text()}")
 
 
 def ends(child: Popen[bytes], log: Path, code: int) -> list[str]:

@@ -1,0 +1,134 @@
+"""All of it at once: real workers on a real broker, scraped by a real Prometheus with the rules we deploy."""
+
+from __future__ import annotations
+
+import time
+import uuid
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from dataclasses import dataclass
+from subprocess import Popen
+
+import pytest
+from helpers import (
+    CLASSES,
+    NO_DESCRIBE,
+    PATIENCE_SECONDS,
+    Producer,
+    address,
+    examples,
+    new_bus,
+    process,
+    questions_about,
+    settings_for,
+    wait_for_answers,
+    wait_for_window,
+)
+from prometheus_server import Prometheus, prometheus_with
+from promql import all_exported
+from test_dashboards import NAMES, filled, panels
+
+from stream_cgzsl.bus import Bus
+from stream_cgzsl.bus.topics import Topics
+from stream_cgzsl.schemas import Holdout, Message
+from stream_cgzsl.workers import together
+
+STREAM = f"watched-{uuid.uuid4().hex[:8]}"  # a broker may outlive many runs of this test
+TOPICS = Topics(STREAM)
+WORKERS = {"learner": "learn", "standby": "learn", "scorer 1": "score", "scorer 2": "score", "evaluator": "evaluate"}
+LEARNER = {"hidden": 16, "batch": 8, "max_iterations": 5, "replay": 5}
+
+
+@dataclass
+class Watched:
+    prometheus: Prometheus
+    processes: dict[str, Popen[bytes]]
+
+
+def soon(what: str, condition: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + PATIENCE_SECONDS
+    while not condition():
+        assert time.monotonic() < deadline, f"not within {PATIENCE_SECONDS:g} s: {what}"
+        time.sleep(0.2)
+
+
+@pytest.fixture(scope="module")
+def watched(kafka_url: str, prometheus: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Watched]:
+    """A stream that has been through a bit of everything, and Prometheus, which saw it from its first record on."""
+    directory = tmp_path_factory.mktemp("watched")
+    with ExitStack() as stack:
+        bus = stack.enter_context(new_bus(kafka_url, 2, TOPICS))
+        settings = settings_for(
+            bus, TOPICS, port=0, class_series=3, max_wait=60, learner="adversarial", options=LEARNER, **NO_DESCRIBE
+        )
+        logs = {name: directory / f"{name}.log" for name in WORKERS}
+        processes = {
+            name: stack.enter_context(process(command, settings, logs[name])) for name, command in WORKERS.items()
+        }
+        addresses = {name: address(log) for name, log in logs.items()}
+        server = stack.enter_context(prometheus_with(prometheus, directory / "prometheus", addresses, STREAM))
+        soon("all workers scraped", lambda: server.query("count(up == 1)") == [len(WORKERS)])
+        soon("one learner at work", lambda: server.query("stream:cgzsl_learner_active:sum") == [1])
+        try:
+            _live_through_something(bus)
+        except AssertionError as error:
+            said = "\n".join(f"--- {name}\n{log.read_text()}" for name, log in logs.items())
+            raise AssertionError(f"{error}; the workers said:\n{said}") from error
+        yield Watched(server, processes)
+
+
+def _live_through_something(bus: Bus) -> None:
+    """Three windows with classes seen and unseen, holdout, records that are none, and samples in between."""
+    producer, (first, second, third, unseen) = Producer(bus, TOPICS), CLASSES[:4]
+    producer.describe(first, second, third, unseen)
+    held_out = examples((first, second, third, unseen), rows=6, purpose=9)
+    producer.events("holdout", *(Holdout(class_id=e.class_id, id=e.id, vector=e.vector) for e in held_out))
+    for window, taught in enumerate([(first, second), (third,), (first, third)], 1):
+        producer.teach(*taught, rows=6, purpose=window)
+        producer.send("features", Message(b"?", b"?"))
+        producer.boundary(f"task {window}")
+        wait_for_window(bus, window, TOPICS)
+        for batch in range(3):
+            questions = questions_about(*taught, unseen, tag=f"{window}/{batch}")
+            producer.ask(questions)
+            wait_for_answers(bus, questions, TOPICS)
+    producer.send("samples", Message(b"nothing", b"?"))
+
+
+def test_every_panel_shows_something(watched: Watched) -> None:
+    waiting = {
+        f"{name}: {panel['title']} {target['refId']}": filled(target["expr"])
+        for name in NAMES
+        for panel in panels(name)
+        for target in panel["targets"]
+    }
+    deadline = time.monotonic() + PATIENCE_SECONDS
+    while waiting and time.monotonic() < deadline:
+        waiting = {title: query for title, query in waiting.items() if not watched.prometheus.query(query)}
+        time.sleep(0.5)
+    assert waiting == {}
+
+
+def test_every_metric_of_the_list_arrives(watched: Watched) -> None:
+    names = set(watched.prometheus.ask("label/__name__/values"))
+    assert set(all_exported()) - names == set()
+
+
+def test_rules_are_evaluated_without_errors(watched: Watched) -> None:
+    assert watched.prometheus.broken_rules() == {}
+
+
+def test_all_workers_are_ready_and_one_learner_is_at_work(watched: Watched) -> None:
+    soon("all ready", lambda: watched.prometheus.query("sum(stream_worker:cgzsl_ready:sum)") == [len(WORKERS)])
+    assert watched.prometheus.query("stream:cgzsl_learner_active:sum") == [1]
+
+
+def test_only_the_right_alert_fires_when_the_learners_are_gone(watched: Watched) -> None:
+    """The last of these tests: nothing is as before after it."""
+    assert watched.prometheus.firing() == set()
+    together.end([watched.processes["learner"], watched.processes["standby"]])
+    soon("an alert", lambda: watched.prometheus.firing() != set())
+    assert watched.prometheus.firing() == {"LearnerDown"}
+    (alert,) = [a for a in watched.prometheus.ask("alerts")["alerts"] if a["state"] == "firing"]
+    assert alert["labels"] == {"alertname": "LearnerDown", "severity": "critical", "stream": STREAM}
+    assert alert["annotations"]["summary"] == f"No learner is at work on stream {STREAM}"
