@@ -14,6 +14,8 @@ from stream_cgzsl.generation import Generation
 from stream_cgzsl.whole_file import write_whole
 
 _FORMAT = "cgzsl.generation.v1"
+MAX_FILE_BYTES = 4 * 1024**3
+"""The largest file that is read: half a million classes of 2048 numbers. Nothing in it can ask for more than its size."""
 
 
 def write(generation: Generation, path: Path) -> None:
@@ -39,6 +41,8 @@ def write(generation: Generation, path: Path) -> None:
 def read(path: Path) -> Generation:
     """The generation in a file, checked against its digest. Raises `UsageError` for anything else than such a file."""
     try:
+        if path.stat().st_size > MAX_FILE_BYTES:
+            raise ValueError(f"it is larger than {MAX_FILE_BYTES:,} bytes")
         with safe_open(path, framework="numpy") as file:
             meta = json.loads((file.metadata() or {})[_FORMAT])
             arrays = {name: file.get_tensor(name) for name in ("vectors", "biases", "centre", "seen")}
@@ -54,10 +58,11 @@ def read(path: Path) -> Generation:
             servable=meta["servable"],
             calibration=meta["calibration"],
         )
-    except (OSError, SafetensorError, KeyError, ValueError, TypeError) as error:
+        whole = generation.digest == meta["digest"]
+    except (OSError, SafetensorError, KeyError, ValueError, TypeError, RecursionError) as error:
         raise UsageError(
             f"{path} is not an exported generation ({error}); make one with: stream-cgzsl export"
         ) from error
-    if generation.digest != meta["digest"]:
+    if not whole:
         raise UsageError(f"{path} is damaged: its content does not have the digest it names; export it again")
     return generation

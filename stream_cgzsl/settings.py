@@ -20,6 +20,9 @@ from stream_cgzsl.errors import UsageError
 from stream_cgzsl.learners import DEFAULT
 from stream_cgzsl.schemas import Genesis
 
+MAX_FILE_BYTES = 1024 * 1024
+"""The largest settings file that is read."""
+
 
 class Settings(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -127,18 +130,22 @@ def _table(text: str, source: str) -> dict[str, Any]:
         return pairs(text.split(","), source)
     try:
         return dict(json.loads(text))
-    except json.JSONDecodeError as error:
-        raise UsageError(f"{source}: {text!r} is not a JSON object: {error}") from error
+    except (ValueError, TypeError, RecursionError) as error:
+        raise UsageError(f"{source}: {text[:200]!r} is not a JSON object: {error}") from error
 
 
 def _read_file(file: Path | None) -> dict[str, Any]:
     if file is None:
         return {}
     try:
-        return tomllib.loads(file.read_text())
+        with file.open("rb") as opened:
+            data = opened.read(MAX_FILE_BYTES + 1)
+        if len(data) > MAX_FILE_BYTES:
+            raise UsageError(f"{file}: a settings file has at most {MAX_FILE_BYTES:,} bytes; is it the right file?")
+        return tomllib.loads(data.decode())
     except FileNotFoundError as error:
         raise UsageError(f"{file}: there is no such settings file") from error
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError, OSError) as error:
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError, OSError) as error:
         raise UsageError(f"{file}: not a readable TOML file: {error}") from error
 
 

@@ -81,6 +81,11 @@ ACCESS: dict[str, Access] = {
     ),
     "client": Access("whoever asks and reads the answers", read=("predictions",), write=("samples",), group="client"),
     "follower": Access("`Projections.follow` in a process of your own; `export`", read=("windows", "projections")),
+    "watcher": Access(
+        "`watch`: shows a stream on a page",
+        read=("windows", "projections", "predictions", "evaluations", "dead-letters"),
+        describe=("attributes", "features", "samples"),
+    ),
     "auditor": Access("`check`, `replay`, `copy` to a file, `dead-letters show`: reads everything", read=_EVERY),
     "operator": Access(
         "`topics create`, `rollback`, `dead-letters redrive`",

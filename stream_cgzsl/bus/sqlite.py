@@ -24,7 +24,7 @@ from stream_cgzsl.bus.interface import (
     Writer,
 )
 from stream_cgzsl.bus.lease import Lease
-from stream_cgzsl.bus.sqlite_file import SqliteFile, first_at, missing, partition_id, writing
+from stream_cgzsl.bus.sqlite_file import SqliteFile, first_at, missing, partition_id, reading, writing
 from stream_cgzsl.bus.sqlite_reading import SqliteReader, SqliteSubscription
 from stream_cgzsl.bus.sqlite_writing import Appender, SqlitePublisher, SqliteWriter
 from stream_cgzsl.errors import UsageError
@@ -51,8 +51,11 @@ class SqliteBus(Bus):
         self._db = self.file.open()
 
     def topics(self) -> dict[str, TopicSpec]:
-        rows = self._db.execute("SELECT name, partitions, cleanup, settings FROM topics")
-        return {name: TopicSpec(name, count, cleanup, json.loads(settings)) for name, count, cleanup, settings in rows}
+        with reading(self.url):
+            rows = self._db.execute("SELECT name, partitions, cleanup, settings FROM topics")
+            return {
+                name: TopicSpec(name, count, kept, dict(json.loads(settings))) for name, count, kept, settings in rows
+            }
 
     def create(self, specs: Iterable[TopicSpec]) -> None:
         with writing(self._db, self.url) as db:
@@ -72,7 +75,8 @@ class SqliteBus(Bus):
 
     def _partitions(self, topic: str) -> list[tuple[int, int, int]]:
         query = "SELECT number, first, next FROM partitions WHERE topic = ? ORDER BY number"
-        rows = self._db.execute(query, (topic,)).fetchall()
+        with reading(self.url):
+            rows = [(int(number), int(first), int(end)) for number, first, end in self._db.execute(query, (topic,))]
         if not rows:
             raise missing(topic, self.url)
         return rows
@@ -85,7 +89,8 @@ class SqliteBus(Bus):
 
     def committed(self, group: str, topic: str) -> dict[int, int]:
         query = "SELECT partition, next FROM committed WHERE grp = ? AND topic = ?"
-        return dict(self._db.execute(query, (group, topic)).fetchall())
+        with reading(self.url):
+            return dict(self._db.execute(query, (group, topic)).fetchall())
 
     def reader(self, start: Mapping[TopicPartition, int]) -> Reader:
         return SqliteReader(self.file, start)

@@ -17,6 +17,7 @@ from stream_cgzsl.errors import BusUnavailable, Refused, TopicMissing
 from stream_cgzsl.schemas.message import Headers
 
 OFFSET_BITS = 40
+MAX_VALUE_BYTES = 64 * 1024 * 1024
 _LOCK_SECONDS = 60.0
 
 _SCHEMA = """
@@ -56,14 +57,14 @@ class SqliteFile:
             lock.release()
 
     def open(self) -> sqlite3.Connection:
-        try:
+        with reading(self.url):
             db = sqlite3.connect(self.path, timeout=_LOCK_SECONDS, isolation_level=None, check_same_thread=False)
+            db.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, 2 * MAX_VALUE_BYTES)  # the file may be one that someone gave us
+            db.execute("PRAGMA trusted_schema = OFF")  # and its schema must not call functions
             db.execute("PRAGMA page_size = 16384")  # an 8 kB vector in one page instead of a chain of small ones
             db.execute("PRAGMA journal_mode = WAL")
             db.execute(f"PRAGMA synchronous = {self._synchronous}")
             db.execute("PRAGMA cache_size = -16000")
-        except sqlite3.Error as error:
-            raise translated(error, self.url) from error
         return db
 
 
@@ -80,11 +81,30 @@ def writing(db: sqlite3.Connection, url: str) -> Iterator[sqlite3.Connection]:
                 db.execute("ROLLBACK")
         if isinstance(error, sqlite3.Error):
             raise translated(error, url) from error
+        if isinstance(error, UnicodeDecodeError):  # what SQLite says of a damaged file may quote it
+            raise _damaged(url, str(error)) from error
         raise
+
+
+@contextmanager
+def reading(url: str) -> Iterator[None]:
+    """Around a read: a file that is not what it should be is called that."""
+    try:
+        yield
+    except sqlite3.Error as error:
+        raise translated(error, url) from error
+    except (struct.error, ValueError, TypeError) as error:  # what our own packing can come across
+        raise _damaged(url, str(error)) from error
+
+
+def _damaged(url: str, text: str) -> Refused:
+    return Refused(f"{url}: {text}; the file is damaged, or not one of ours: restore it from a copy")
 
 
 def translated(error: sqlite3.Error, url: str) -> BusUnavailable | Refused:
     text = str(error)
+    if any(sign in text for sign in ("malformed", "too big", "no such column", "has no column", "datatype mismatch")):
+        return _damaged(url, text)
     if "readonly" in text or "not a database" in text or "permission" in text.lower():
         return Refused(f"{url}: {text}; is this the right file, and may this user write to it and its folder?")
     advice = {

@@ -8,12 +8,21 @@ from typing import TYPE_CHECKING
 
 from stream_cgzsl.bus.file_lock import FileLock
 from stream_cgzsl.bus.interface import Reader, Record, Subscription, TopicPartition
-from stream_cgzsl.bus.sqlite_file import OFFSET_BITS, SqliteFile, commit_offsets, partition_id, unpack_headers, writing
+from stream_cgzsl.bus.sqlite_file import (
+    OFFSET_BITS,
+    SqliteFile,
+    commit_offsets,
+    partition_id,
+    reading,
+    unpack_headers,
+    writing,
+)
 from stream_cgzsl.errors import Expired
 
 if TYPE_CHECKING:
     from stream_cgzsl.bus.sqlite import SqliteBus
 
+_BYTES = (bytes, type(None))
 _WAIT_SECONDS = 0.03  # between two looks at an idle file: well under 1 % of a core
 
 
@@ -33,8 +42,9 @@ class SqliteReader(Reader):
     def poll(self, timeout: float, max_records: int = 1000) -> list[Record]:
         deadline = time.monotonic() + timeout
         while True:
-            version = self._db.execute("PRAGMA data_version").fetchone()
-            records = self._read(max_records)
+            with reading(self._file.url):
+                version = self._db.execute("PRAGMA data_version").fetchone()
+                records = self._read(max_records)
             if records:
                 return records
             while self._db.execute("PRAGMA data_version").fetchone() == version:
@@ -60,6 +70,8 @@ class SqliteReader(Reader):
             if not rows or rows[0][0] != base + position:
                 self._check_kept(tp, position)
             for place, ms, key, value, headers in rows:
+                if type(key) not in _BYTES or type(value) not in _BYTES or type(headers) not in _BYTES:
+                    raise ValueError(f"{tp.topic}/{tp.partition} has something at {place - base} that is no record")
                 records.append(Record(tp.topic, tp.partition, place - base, ms, key, value, unpack_headers(headers)))
             if rows:
                 self._next[tp] = rows[-1][0] - base + 1
@@ -83,12 +95,13 @@ class SqliteReader(Reader):
         """Gaps at the end of a copied log count as passed once nothing follows them."""
         base, position = self._ids[partition] << OFFSET_BITS, self._next[partition]
         query = "SELECT first, next FROM partitions WHERE id = ?"
-        first, end = self._db.execute(query, (self._ids[partition],)).fetchone()
-        if position < first:
-            return position  # what stood there has expired, and `poll` says so
-        after = self._db.execute(
-            "SELECT 1 FROM records WHERE place >= ? AND place < ? LIMIT 1", (base + position, base + end)
-        ).fetchone()
+        with reading(self._file.url):
+            first, end = self._db.execute(query, (self._ids[partition],)).fetchone()
+            if position < first:
+                return position  # what stood there has expired, and `poll` says so
+            after = self._db.execute(
+                "SELECT 1 FROM records WHERE place >= ? AND place < ? LIMIT 1", (base + position, base + end)
+            ).fetchone()
         return position if after else max(position, end)
 
     def close(self) -> None:

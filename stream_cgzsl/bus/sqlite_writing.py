@@ -9,6 +9,7 @@ from collections.abc import Iterable, Mapping
 
 from stream_cgzsl.bus.interface import Publisher, Receipt, Record, TopicPartition, Writer
 from stream_cgzsl.bus.sqlite_file import (
+    MAX_VALUE_BYTES,
     OFFSET_BITS,
     SqliteFile,
     commit_offsets,
@@ -20,7 +21,6 @@ from stream_cgzsl.bus.sqlite_file import (
 from stream_cgzsl.errors import Fenced, MessageTooLarge, Refused, TopicMissing
 from stream_cgzsl.schemas.message import Message
 
-_MAX_VALUE = 64 * 1024 * 1024
 _BUFFER_BYTES = 4 * 1024 * 1024
 
 
@@ -50,9 +50,10 @@ class Appender:
                 partition = self._turn % size
         if not 0 <= partition < size:
             raise TopicMissing(f"{self._url}: topic {topic!r} has partitions 0 to {size - 1}, not {partition}")
-        if message.value is not None and len(message.value) > _MAX_VALUE:
+        if message.value is not None and len(message.value) > MAX_VALUE_BYTES:
             raise MessageTooLarge(
-                f"{self._url}: a record of {len(message.value):,} bytes for {topic!r} is over the limit of {_MAX_VALUE:,}"
+                f"{self._url}: a record of {len(message.value):,} bytes for {topic!r} is over the limit of "
+                f"{MAX_VALUE_BYTES:,}; send less in one record"
             )
         return TopicPartition(topic, partition)
 

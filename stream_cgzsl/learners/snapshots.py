@@ -28,5 +28,5 @@ def from_bytes(data: bytes) -> Snapshot:
         arrays = load(data)
         header: dict[str, Any] = json.loads(data[8 : 8 + int.from_bytes(data[:8], "little")])
         return Snapshot(arrays, json.loads(header["__metadata__"][_META]))
-    except (SafetensorError, KeyError, ValueError) as error:
+    except (SafetensorError, KeyError, ValueError, RecursionError) as error:
         raise ValueError(f"these {len(data)} bytes are not a learner's snapshot: {error}") from error
