@@ -5,11 +5,15 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 
-_TICK_SECONDS = 0.1
+_TICK_SECONDS = 0.125
+"""Records may come so much too early, so that not each of them is waited for."""
 
 
 class Pace:
-    """Tells when to wait: `due` for each record, `wait` when it says so. Without a rate it never does."""
+    """Tells when to wait: `due` for each record, then `wait` when that says so. Without a rate it never does.
+
+    Time that passed unused is not made up for later.
+    """
 
     def __init__(
         self,
@@ -20,24 +24,19 @@ class Pace:
         self._rate = rate
         self._clock = clock
         self._sleep = sleep
-        self._started: float | None = None
-        self._passed = 0
+        self._next = 0.0  # when the next record may go
+        self._early = 0.0  # by how much the last one asked about came before its time
 
     def due(self) -> bool:
-        """Counts one more record; True when it comes too early by a tick or more."""
+        """Counts one more record; True when it must be waited for."""
         if self._rate is None:
             return False
-        if self._started is None:
-            self._started = self._clock()
-        self._passed += 1
-        return self._ahead() >= _TICK_SECONDS
+        now = self._clock()
+        self._next = max(self._next, now)
+        self._early = self._next - now
+        self._next += 1 / self._rate
+        return self._early >= _TICK_SECONDS
 
     def wait(self) -> None:
-        """Sleeps until the records counted so far are no longer too many."""
-        ahead = self._ahead()
-        if ahead > 0:
-            self._sleep(ahead)
-
-    def _ahead(self) -> float:
-        assert self._rate is not None and self._started is not None
-        return self._passed / self._rate - (self._clock() - self._started)
+        """Sleeps until the time of the last record."""
+        self._sleep(self._early)

@@ -90,16 +90,13 @@ def _known(name: str, setting: str) -> Plan | None:
 def _divided(
     data: Dataset, setting: str, tasks: int | None, seen: int | None, unseen: int | None, held_back: int
 ) -> Plan:
-    """As many tasks as the sizes allow; without sizes, the number of tasks that leaves the fewest classes out."""
+    """As many tasks as the sizes allow; without sizes, an even division."""
     seen_pool, unseen_pool = map(len, _pools(data, setting))
+    if unseen == 0:
+        unseen_pool = 0
     if tasks is None:
         limits = [pool // size for pool, size in ((seen_pool, seen), (unseen_pool, unseen)) if size]
-        if limits:
-            tasks = max(1, min(limits))
-        else:
-            most = min([seen_pool // (1 + held_back), *([unseen_pool] if unseen_pool and unseen != 0 else [])])
-            possible = [number for number in _TASKS if number <= most] or [max(1, min(most, _TASKS[0]))]
-            tasks = min(possible, key=lambda number: (seen_pool % number + unseen_pool % number, -number))
+        tasks = max(1, min(limits)) if limits else _even(seen_pool, unseen_pool, held_back)
     return Plan(
         setting,
         tasks,
@@ -107,6 +104,13 @@ def _divided(
         unseen_pool // tasks if unseen is None else unseen,
         held_back,
     )
+
+
+def _even(seen_pool: int, unseen_pool: int, held_back: int) -> int:
+    """The number of tasks that leaves the fewest classes out; fewer than five only where there are too few classes."""
+    most = min([seen_pool // (1 + held_back), *([unseen_pool] if unseen_pool else [])])
+    possible = [number for number in _TASKS if number <= most] or [max(1, most)]
+    return min(possible, key=lambda number: (seen_pool % number + unseen_pool % number, -number))
 
 
 def _check(data: Dataset, plan: Plan) -> None:

@@ -30,10 +30,18 @@ def add_data(parser: argparse.ArgumentParser, setting: str = "online") -> None:
     parser.add_argument("--setting", choices=SETTINGS, default=setting, help=f"(default: {setting})")
     parser.add_argument("--tasks", type=positive, help="how many (default: the paper's, or what the classes allow)")
     parser.add_argument("--seen", type=positive, help="new seen classes a task, one held back in the online setting")
-    parser.add_argument("--unseen", type=int, help="new classes a task that are never learned")
+    parser.add_argument("--unseen", type=counting, help="new classes a task that are never learned")
     parser.add_argument(
-        "--order-seed", type=int, metavar="SEED", help="permutes the classes (default: as in the files)"
+        "--order-seed", type=counting, metavar="SEED", help="permutes the classes (default: as in the files)"
     )
+
+
+def counting(text: str) -> int:
+    """The type of a flag that may be 0."""
+    number = int(text)
+    if number < 0:
+        raise argparse.ArgumentTypeError(f"{number} is less than 0")
+    return number
 
 
 def data_from(arguments: argparse.Namespace) -> tuple[Dataset, Plan]:

@@ -6,9 +6,10 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from scipy.io import savemat
+from scipy.io import loadmat, savemat
 
 from stream_cgzsl.benchmark.datasets import Dataset, data_folder
+from stream_cgzsl.benchmark.datasets.known import KNOWN, canonical
 from stream_cgzsl.benchmark.datasets.xlsa17 import load_xlsa17
 
 FEATURES = {
@@ -44,6 +45,27 @@ def matlab_folder(folder: Path, features: dict[str, Any] | None = None, splits: 
     return folder
 
 
+def known_folder(home: Path, name: str, **changed: int) -> Path:
+    """A folder that claims to be a benchmark: one training, one test row a class; `changed` of its sizes are others."""
+    known = KNOWN[canonical(name)]
+    sizes = {"classes": known.classes, "attributes": known.attributes, "seen": known.seen, **changed}
+    classes, seen = sizes["classes"], sizes["seen"]
+    labels = np.concatenate([np.arange(classes), np.arange(classes)]) + 1
+    rows = np.arange(1, 2 * classes + 1)
+    learned = labels <= seen
+    return matlab_folder(
+        home / name,
+        {"features": np.ones((3, 2 * classes)), "labels": labels[None]},
+        {
+            "att": np.ones((sizes["attributes"], classes)),
+            "allclasses_names": cells(*(f"class {number}" for number in range(classes))),
+            "trainval_loc": rows[learned & (rows <= classes)],
+            "test_seen_loc": rows[learned & (rows > classes)],
+            "test_unseen_loc": rows[~learned],
+        },
+    )
+
+
 def data(seen: int, unseen: int, name: str = "SMALL") -> Dataset:
     """Two training rows and one test row a seen class, five test rows an unseen class."""
     classes = seen + unseen
@@ -67,10 +89,6 @@ def with_official_splits(folder: str, into: Path) -> Dataset:
 
     The splits do not say which class a row is of, only how many there are: labels are dealt out to each part in turn.
     """
-    from scipy.io import loadmat
-
-    from stream_cgzsl.benchmark.datasets.known import KNOWN, canonical
-
     known = KNOWN[canonical(folder)]
     place = into / folder
     place.mkdir()

@@ -50,7 +50,8 @@ def test_the_space_knows_signs_and_sizes(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("count", "testing"), [(0, []), (1, []), (2, [1]), (4, [3]), (5, [4]), (9, [4]), (10, [4, 9]), (61, [*range(4, 61, 5)])]
+    ("count", "testing"),
+    [(0, []), (1, []), (2, [1]), (4, [3]), (5, [4]), (9, [4]), (10, [4, 9]), (61, [*range(4, 61, 5)])],
 )
 def test_every_fifth_row_of_a_class_is_for_testing(count: int, testing: list[int]) -> None:
     train, test = split_rows(np.arange(count))

@@ -194,26 +194,62 @@ def write_csv(stem: str, **content: list[Any]) -> Any:
 
 
 BROKEN_CSV = [
-    (write_text("features.csv", ""), "DIR/features.csv: line 1: found nothing; expected a header with the names of the"),
+    (
+        write_text("features.csv", ""),
+        "DIR/features.csv: line 1: found nothing; expected a header with the names of the",
+    ),
     (write_text("features.csv", "label,a,b\n"), "DIR/features.csv: features: found an array of shape 0 x 2; expected"),
     (write_text("features.csv", "label\nowl\n"), "DIR/features.csv: features: found an array of shape 1 x 0; expected"),
-    (write_text("features.csv", "label,a,a\nowl,1,2\n"), "DIR/features.csv: line 1: found the column 'a' twice; expected"),
-    (write_text("features.csv", "label,a\nowl,1\nowl\n"), "DIR/features.csv: line 3: found 1 fields; expected 2, as in"),
-    (write_text("features.csv", "label,a\nowl,tall\n"), "DIR/features.csv: line 2, column 'a': found 'tall'; expected a"),
-    (write_text("features.csv", "label,a\nowl,\n"), "DIR/features.csv: line 2, column 'a': found ''; expected a number"),
+    (
+        write_text("features.csv", "label,a,a\nowl,1,2\n"),
+        "DIR/features.csv: line 1: found the column 'a' twice; expected",
+    ),
+    (
+        write_text("features.csv", "label,a\nowl,1\nowl\n"),
+        "DIR/features.csv: line 3: found 1 fields; expected 2, as in",
+    ),
+    (
+        write_text("features.csv", "label,a\nowl,tall\n"),
+        "DIR/features.csv: line 2, column 'a': found 'tall'; expected a",
+    ),
+    (
+        write_text("features.csv", "label,a\nowl,\n"),
+        "DIR/features.csv: line 2, column 'a': found ''; expected a number",
+    ),
     (write_text("features.csv", "label,a\nowl,nan\n"), "DIR/features.csv: features: found nan at [0, 0] (and 0 more"),
-    (write_text("features.csv", "label,class,a\nowl,owl,1\n"), "DIR/features.csv: class: found 'label' beside it, which"),
-    (write_text("features.csv", "colour,a\nred,1\n"), "DIR/features.csv: line 2, column 'colour': found 'red'; expected"),
-    (write_text("features.csv", "a\n1\n"), "DIR/features.csv: nothing says which class a row is of; expected a column or"),
+    (
+        write_text("features.csv", "label,class,a\nowl,owl,1\n"),
+        "DIR/features.csv: class: found 'label' beside it, which",
+    ),
+    (
+        write_text("features.csv", "colour,a\nred,1\n"),
+        "DIR/features.csv: line 2, column 'colour': found 'red'; expected",
+    ),
+    (
+        write_text("features.csv", "a\n1\n"),
+        "DIR/features.csv: nothing says which class a row is of; expected a column or",
+    ),
     (write_text("features.csv", "label,a\nowl,1\nemu,2\n"), "DIR/features.csv: labels: found 'emu' in row 1, a class"),
     (write_text("attributes.csv", "class,a\nowl,inf\n"), "DIR/attributes.csv: attributes: found inf at [0, 0]"),
     (write_csv("attributes", **{"class": ["owl", "owl"], "a": [1, 2]}), "DIR/attributes.csv: classes: found the class"),
-    (write_csv("attributes", **{"class": ["owl", ""], "a": [1, 2]}), "DIR/attributes.csv: classes: found '' as the name"),
-    (write_text("split.txt", "train\ntest\n"), "DIR/split.txt: split: found 2 values; expected 12, one a row of features"),
+    (
+        write_csv("attributes", **{"class": ["owl", ""], "a": [1, 2]}),
+        "DIR/attributes.csv: classes: found '' as the name",
+    ),
+    (
+        write_text("split.txt", "train\ntest\n"),
+        "DIR/split.txt: split: found 2 values; expected 12, one a row of features",
+    ),
     (write_text("split.txt", "train\n" * 11 + "val"), "DIR/split.txt: split: found 'val' in row 11; expected train or"),
-    (write_text("split.txt", "test\n" * 12), "DIR: no row is left to train with: every class is unseen, or every row a"),
+    (
+        write_text("split.txt", "test\n" * 12),
+        "DIR: no row is left to train with: every class is unseen, or every row a",
+    ),
     (write_csv("split", part=["train"] * 12), "DIR/split.csv: line 1: found no such column; expected a header with a"),
-    (write_text("unseen.txt", "owl\nemu\n"), "DIR/unseen.txt: unseen: found 'emu'; expected one of the classes described"),
+    (
+        write_text("unseen.txt", "owl\nemu\n"),
+        "DIR/unseen.txt: unseen: found 'emu'; expected one of the classes described",
+    ),
     (write_text("unseen.txt", "owl\njay\nauk\n"), "DIR: no row is left to train with: every class is unseen"),
 ]
 
@@ -258,7 +294,9 @@ def test_a_pickle_is_never_loaded(
 ) -> None:
     monkeypatch.chdir(tmp_path_factory.mktemp("here"))
     np.save(arrays / f"{stem}.npy", np.array([Bomb()], dtype=object))
-    assert refused(arrays).startswith(f"DIR/{stem}.npy: found Python objects (a pickle), which are never loaded because")
+    assert refused(arrays).startswith(
+        f"DIR/{stem}.npy: found Python objects (a pickle), which are never loaded because"
+    )
     assert not Path("exploded").exists()
 
 
@@ -273,13 +311,29 @@ def test_a_pickle_in_an_archive_is_never_loaded(
 
 
 BROKEN_ARRAYS = [
-    ("labels", np.arange(12.0), "DIR/labels.npy: its array: found float64 of shape 12; expected one row of text or whole"),
+    (
+        "labels",
+        np.arange(12.0),
+        "DIR/labels.npy: its array: found float64 of shape 12; expected one row of text or whole",
+    ),
     ("labels", np.array(LABELS[:7]), "DIR/labels.npy: labels: found 7 labels; expected 12, one a row of features.npy"),
-    ("labels", np.full(12, 3), "DIR/labels.npy: labels: found 3; expected 0 to 2, the classes there are; or their names"),
+    (
+        "labels",
+        np.full(12, 3),
+        "DIR/labels.npy: labels: found 3; expected 0 to 2, the classes there are; or their names",
+    ),
     ("labels", np.full(12, -1), "DIR/labels.npy: labels: found -1; expected 0 to 2, the classes there are; or their"),
-    ("features", np.ones(12), "DIR/features.npy: features: found an array of shape 12; expected numbers, rows x numbers"),
+    (
+        "features",
+        np.ones(12),
+        "DIR/features.npy: features: found an array of shape 12; expected numbers, rows x numbers",
+    ),
     ("features", np.array([["a"]]), "DIR/features.npy: features: found values of type <U1; expected numbers, rows x"),
-    ("attributes", np.ones((4, 2)), "DIR/classes.txt: classes: found 3 classes; expected 4, one a row of attributes.npy"),
+    (
+        "attributes",
+        np.ones((4, 2)),
+        "DIR/classes.txt: classes: found 3 classes; expected 4, one a row of attributes.npy",
+    ),
 ]
 
 
@@ -322,13 +376,34 @@ def test_an_archive_called_an_array_is_told(arrays: Path) -> None:
 # ---- Parquet
 
 BROKEN_PARQUET: list[tuple[dict[str, Any], str]] = [
-    ({"label": ["owl", None], "a": [1, 2]}, "DIR/features.parquet: label: found 1 empty cells; expected a value in every"),
-    ({"label": ["owl"], "colour": ["red"]}, "DIR/features.parquet: colour: found a column of string; expected numbers, or"),
-    ({"label": [1.5], "a": [1]}, "DIR/features.parquet: label: found a column of double; expected text or whole numbers"),
-    ({"label": ["owl"], "vector": ["1 2 3"]}, "DIR/features.parquet: vector: found a column of string; expected lists of"),
-    ({"label": ["owl"], "vector": [["a"]]}, "DIR/features.parquet: vector: found lists of string; expected lists of num"),
-    ({"label": ["owl"] * 2, "vector": [[1], [1, 2]]}, "DIR/features.parquet: vector: found lists of 1 and of 2 numbers"),
-    ({"label": ["owl"], "vector": [[1, None]]}, "DIR/features.parquet: vector: found 1 empty numbers; expected numbers"),
+    (
+        {"label": ["owl", None], "a": [1, 2]},
+        "DIR/features.parquet: label: found 1 empty cells; expected a value in every",
+    ),
+    (
+        {"label": ["owl"], "colour": ["red"]},
+        "DIR/features.parquet: colour: found a column of string; expected numbers, or",
+    ),
+    (
+        {"label": [1.5], "a": [1]},
+        "DIR/features.parquet: label: found a column of double; expected text or whole numbers",
+    ),
+    (
+        {"label": ["owl"], "vector": ["1 2 3"]},
+        "DIR/features.parquet: vector: found a column of string; expected lists of",
+    ),
+    (
+        {"label": ["owl"], "vector": [["a"]]},
+        "DIR/features.parquet: vector: found lists of string; expected lists of num",
+    ),
+    (
+        {"label": ["owl"] * 2, "vector": [[1], [1, 2]]},
+        "DIR/features.parquet: vector: found lists of 1 and of 2 numbers",
+    ),
+    (
+        {"label": ["owl"], "vector": [[1, None]]},
+        "DIR/features.parquet: vector: found 1 empty numbers; expected numbers",
+    ),
     ({"label": ["owl"]}, "DIR/features.parquet: features: found an array of shape 1 x 0; expected numbers"),
 ]
 

@@ -28,13 +28,19 @@ def test_its_rows_are_the_worlds() -> None:
 
 
 def test_the_same_words_in_any_order_give_the_same_data() -> None:
-    one, other, another = (load(f"synthetic:{text}") for text in ("classes=8,seed=3", "seed=3,classes=8", "classes=8,seed=4"))
+    one, other, another = (
+        load(f"synthetic:{text}") for text in ("classes=8,seed=3", "seed=3,classes=8", "classes=8,seed=4")
+    )
     assert one.digest == other.digest != another.digest
     assert one.name == other.name
 
 
 def test_a_quarter_is_unseen_unless_said() -> None:
-    assert [len(load(f"synthetic{text}").unseen_pool) for text in ("", ":classes=20", ":classes=20,unseen=0")] == [10, 5, 0]
+    assert [len(load(f"synthetic{text}").unseen_pool) for text in ("", ":classes=20", ":classes=20,unseen=0")] == [
+        10,
+        5,
+        0,
+    ]
 
 
 def test_there_can_be_more_classes_than_kinds_of_animals() -> None:
@@ -44,7 +50,10 @@ def test_there_can_be_more_classes_than_kinds_of_animals() -> None:
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("colour=3", "found 'colour=3'; expected name=number with a name of classes, unseen, attributes, features, rows,"),
+        (
+            "colour=3",
+            "found 'colour=3'; expected name=number with a name of classes, unseen, attributes, features, rows,",
+        ),
         ("classes", "classes: found ''; expected a whole number"),
         ("classes=-3", "classes: found '-3'; expected a whole number"),
         ("classes=0", "classes: found 0; expected at least 1"),

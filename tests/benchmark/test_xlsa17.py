@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 from scipy.io import loadmat, savemat
-from small_data import FEATURES, SPLITS, cells, matlab_folder
+from small_data import FEATURES, SPLITS, cells, known_folder, matlab_folder
 
 from stream_cgzsl.benchmark.datasets import Dataset, data_folder, load
 from stream_cgzsl.benchmark.datasets.known import KNOWN, canonical
@@ -77,10 +77,18 @@ def test_other_class_vectors_are_chosen_by_name(birds: Path) -> None:
 @pytest.mark.parametrize(
     ("features", "splits", "said"),
     [
-        ({"features": None}, {}, "DIR/res101.mat: features: found no such variable; expected a file with features, labels"),
+        (
+            {"features": None},
+            {},
+            "DIR/res101.mat: features: found no such variable; expected a file with features, labels",
+        ),
         ({"labels": None}, {}, "DIR/res101.mat: labels: found no such variable; expected a file with features, labels"),
         ({"features": np.ones((2, 3, 4))}, {}, "DIR/res101.mat: features: found an array of shape 2 x 3 x 4; expected"),
-        ({"features": np.ones((2, 0))}, {}, "DIR/res101.mat: features: found an array of shape 2 x 0; expected numbers"),
+        (
+            {"features": np.ones((2, 0))},
+            {},
+            "DIR/res101.mat: features: found an array of shape 2 x 0; expected numbers",
+        ),
         ({"features": np.full((2, 9), np.nan)}, {}, "DIR/res101.mat: features: found nan at [0, 0] (and 17 more"),
         ({"features": np.full((2, 9), 1e39)}, {}, "DIR/res101.mat: features: found 1e+39 at [0, 0]"),
         ({"features": cells("a", "b")}, {}, "DIR/res101.mat: features: found values of type object; expected numbers"),
@@ -89,17 +97,41 @@ def test_other_class_vectors_are_chosen_by_name(birds: Path) -> None:
         ({"labels": [[4] * 9]}, {}, "DIR/res101.mat: labels: found 4 (9 out of range); expected 1 to 3, the classes"),
         ({"labels": [[1.5] * 9]}, {}, "DIR/res101.mat: labels: found numbers that are not whole; expected whole"),
         ({"labels": np.ones((3, 3))}, {}, "DIR/res101.mat: labels: found float64 of shape 3 x 3; expected one row or"),
-        ({}, {"att": None}, "DIR/att_splits.mat: att: found no such variable; expected a file with att, allclasses_names"),
+        (
+            {},
+            {"att": None},
+            "DIR/att_splits.mat: att: found no such variable; expected a file with att, allclasses_names",
+        ),
         ({}, {"att": np.full((4, 3), np.inf)}, "DIR/att_splits.mat: att: found inf at [0, 0] (and 11 more"),
         ({}, {"att": np.ones((4, 5))}, "DIR/att_splits.mat: allclasses_names: found 3 names; expected 5, one a column"),
-        ({}, {"allclasses_names": cells("owl", "owl", "auk")}, "DIR/att_splits.mat: allclasses_names: found the class 'owl'"),
-        ({}, {"allclasses_names": cells("owl", "", "auk")}, "DIR/att_splits.mat: allclasses_names: found '' as the name of"),
+        (
+            {},
+            {"allclasses_names": cells("owl", "owl", "auk")},
+            "DIR/att_splits.mat: allclasses_names: found the class 'owl'",
+        ),
+        (
+            {},
+            {"allclasses_names": cells("owl", "", "auk")},
+            "DIR/att_splits.mat: allclasses_names: found '' as the name of",
+        ),
         ({}, {"trainval_loc": None}, "DIR/att_splits.mat: trainval_loc: found no such variable"),
         ({}, {"trainval_loc": []}, "DIR/att_splits.mat: trainval_loc: found no rows; expected the rows to train with"),
-        ({}, {"trainval_loc": [[0]]}, "DIR/att_splits.mat: trainval_loc: found 0 (1 out of range); expected 1 to 9, the"),
-        ({}, {"trainval_loc": [[1, 1]]}, "DIR/att_splits.mat: trainval_loc: found 1 rows named twice; expected every row"),
+        (
+            {},
+            {"trainval_loc": [[0]]},
+            "DIR/att_splits.mat: trainval_loc: found 0 (1 out of range); expected 1 to 9, the",
+        ),
+        (
+            {},
+            {"trainval_loc": [[1, 1]]},
+            "DIR/att_splits.mat: trainval_loc: found 1 rows named twice; expected every row",
+        ),
         ({}, {"trainval_loc": [[1, 3, 4]]}, "DIR/att_splits.mat: trainval_loc: found row 3 also among the test rows"),
-        ({}, {"test_unseen_loc": [[10]]}, "DIR/att_splits.mat: test_unseen_loc: found 10 (1 out of range); expected 1 to 9"),
+        (
+            {},
+            {"test_unseen_loc": [[10]]},
+            "DIR/att_splits.mat: test_unseen_loc: found 10 (1 out of range); expected 1 to 9",
+        ),
         ({}, {"test_unseen_loc": [[5]]}, "DIR/att_splits.mat: test_unseen_loc: found rows of 'jay', which has"),
         ({}, {"test_seen_loc": [[9]]}, "DIR/att_splits.mat: test_seen_loc: found rows of 'auk', which has no training"),
     ],
@@ -143,27 +175,6 @@ def test_a_newer_matlab_format_is_told_what_to_do(birds: Path) -> None:
 
 
 # ---- the five benchmarks
-
-
-def known_folder(tmp_path: Path, name: str, **changed: int) -> Path:
-    """A folder that claims to be a benchmark: one training, one test row a class; `changed` of its sizes are others."""
-    known = KNOWN[canonical(name)]
-    sizes = {"classes": known.classes, "attributes": known.attributes, "seen": known.seen, **changed}
-    classes, seen = sizes["classes"], sizes["seen"]
-    labels = np.concatenate([np.arange(classes), np.arange(classes)]) + 1
-    rows = np.arange(1, 2 * classes + 1)
-    learned = labels <= seen
-    return matlab_folder(
-        tmp_path / name,
-        {"features": np.ones((3, 2 * classes)), "labels": labels[None]},
-        {
-            "att": np.ones((sizes["attributes"], classes)),
-            "allclasses_names": cells(*(f"class {number}" for number in range(classes))),
-            "trainval_loc": rows[learned & (rows <= classes)],
-            "test_seen_loc": rows[learned & (rows > classes)],
-            "test_unseen_loc": rows[~learned],
-        },
-    )
 
 
 @pytest.mark.parametrize("name", ["AWA1", "AWA2", "APY", "aPY", "CUB", "SUN"])

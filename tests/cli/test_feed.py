@@ -1,0 +1,120 @@
+"""`feed` as people type it: what it prints, how it stops, and what it says when it cannot work."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from helpers import PATIENCE_SECONDS, read
+
+from stream_cgzsl.benchmark import settings
+from stream_cgzsl.bus import connect
+from stream_cgzsl.bus.topics import Topics
+from stream_cgzsl.cli import data_flags, main
+
+DATA = "synthetic:classes=8,unseen=2,attributes=8,features=16,rows=6,test=3"
+
+
+@pytest.fixture(autouse=True)
+def here(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Neither the variables of whoever runs the tests nor a stray file decides anything."""
+    for name in [name for name in os.environ if name.startswith("CGZSL_")]:
+        monkeypatch.delenv(name)
+    monkeypatch.chdir(tmp_path)
+
+
+def test_the_flags_know_the_settings_there_are() -> None:
+    assert data_flags.SETTINGS == settings.SETTINGS
+
+
+def test_it_tells_each_task_and_how_to_learn_it(capsys: pytest.CaptureFixture[str]) -> None:
+    command = ["feed", DATA, "--setting", "online", "--bus", "sqlite:///a.db", "--prefix", "a", "--partitions", "2"]
+    assert main(command) == 0
+    learning = "to learn it: stream-cgzsl up --bus sqlite:///a.db --prefix a --attributes 8 --features 16"
+    assert capsys.readouterr() == (
+        "task 1 of 2: 4 classes described, 2 with features, 28 records\n"
+        "task 2 of 2: 4 classes described, 3 with features, 34 records\n"
+        f"{learning}\n",
+        "",
+    )
+    assert main(command) == 0
+    assert capsys.readouterr() == (f"2 of 2 tasks are on sqlite:///a.db already\n{learning}\n", "")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "line"),
+    [
+        (
+            ["nothing-here"],
+            "there is no data set 'nothing-here': neither a folder of that path nor one of that name in ",
+        ),
+        (["synthetic:colour=1"], "synthetic:colour=1: found 'colour=1'; expected name=number with a name of classes, "),
+        (
+            [DATA, "--tasks", "9"],
+            "synthetic:classes=8,unseen=2,attributes=8,features=16,rows=6,test=3,seed=7: 9 tasks of 0",
+        ),
+        ([DATA, "--bus", "redis://here"], "unknown kind of bus 'redis'"),
+    ],
+)
+def test_an_error_is_one_line(capsys: pytest.CaptureFixture[str], arguments: list[str], line: str) -> None:
+    assert main(["feed", *arguments]) == 2
+    out, err = capsys.readouterr()
+    assert (out, len(err.splitlines())) == ("", 1)
+    assert err.startswith(f"stream-cgzsl: {line}")
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        [],
+        [DATA, "--setting", "never"],
+        [DATA, "--rate", "0"],
+        [DATA, "--rate", "fast"],
+        [DATA, "--rate", "nan"],
+        [DATA, "--order-seed", "-1"],
+        [DATA, "--unseen", "-1"],
+        [DATA, "--tasks", "0"],
+    ],
+    ids=" ".join,
+)
+def test_what_makes_no_sense_is_explained_with_the_usage(
+    capsys: pytest.CaptureFixture[str], arguments: list[str]
+) -> None:
+    with pytest.raises(SystemExit) as ended:
+        main(["feed", *arguments])
+    assert ended.value.code == 2
+    assert capsys.readouterr().err.startswith("usage: stream-cgzsl feed")
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_ends_it_and_the_same_command_goes_on(number: signal.Signals) -> None:
+    slow = [sys.executable, "-m", "stream_cgzsl", "feed", DATA, "--bus", "sqlite:///a.db", "--rate", "8/s"]
+    with subprocess.Popen(slow, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as child:
+        wait_for_records()
+        child.send_signal(number)
+        out, err = child.communicate(timeout=PATIENCE_SECONDS)
+    assert (child.returncode, out) == (130, "")
+    assert err.splitlines() == [
+        "stream-cgzsl: the same command goes on where this one stopped",
+        "stream-cgzsl: interrupted",
+    ]
+    assert main(["feed", DATA, "--bus", "sqlite:///a.db"]) == 0
+    with connect("sqlite:///a.db") as bus:
+        counts = {role: len(read(bus, Topics()[role])) for role in ("holdout", "attributes", "features", "control")}
+    assert counts == {"holdout": 24, "attributes": 8, "features": 30, "control": 2}
+
+
+def wait_for_records() -> None:
+    deadline = time.monotonic() + PATIENCE_SECONDS
+    while time.monotonic() < deadline:
+        if Path("a.db").exists():
+            with connect("sqlite:///a.db") as bus:
+                if "cgzsl.holdout" in bus.topics() and sum(bus.end_offsets("cgzsl.holdout").values()) >= 3:
+                    return
+        time.sleep(0.1)
+    raise AssertionError("nothing was fed")
