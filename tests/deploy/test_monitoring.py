@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import subprocess
 import time
 import uuid
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass
 from subprocess import Popen
+from urllib.request import urlopen
 
 import pytest
 from helpers import (
@@ -42,6 +44,7 @@ LEARNER = {"hidden": 16, "batch": 8, "max_iterations": 5, "replay": 5}
 @dataclass
 class Watched:
     prometheus: Prometheus
+    addresses: dict[str, str]
     processes: dict[str, Popen[bytes]]
 
 
@@ -74,7 +77,7 @@ def watched(kafka_url: str, prometheus: str, tmp_path_factory: pytest.TempPathFa
         except AssertionError as error:
             said = "\n".join(f"--- {name}\n{log.read_text()}" for name, log in logs.items())
             raise AssertionError(f"{error}; the workers said:\n{said}") from error
-        yield Watched(server, processes)
+        yield Watched(server, addresses, processes)
 
 
 def _live_through_something(bus: Bus) -> None:
@@ -112,6 +115,13 @@ def test_every_panel_shows_something(watched: Watched) -> None:
 def test_every_metric_of_the_list_arrives(watched: Watched) -> None:
     names = set(watched.prometheus.ask("label/__name__/values"))
     assert set(all_exported()) - names == set()
+
+
+@pytest.mark.parametrize("worker", WORKERS)
+def test_promtool_has_nothing_to_say_about_a_worker_at_work(watched: Watched, worker: str, promtool: str) -> None:
+    with urlopen(f"{watched.addresses[worker]}/metrics", timeout=10) as page:
+        checked = subprocess.run([promtool, "check", "metrics"], input=page.read(), capture_output=True, check=False)
+    assert (checked.returncode, checked.stdout, checked.stderr) == (0, b"", b"")
 
 
 def test_rules_are_evaluated_without_errors(watched: Watched) -> None:

@@ -27,7 +27,6 @@ class Panel:
     kind: str = "timeseries"
     width: int = 8
     steps: Sequence[tuple[float | None, str]] = ((None, "green"),)
-    decimals: int | None = None
     most: float | None = None
 
 
@@ -92,7 +91,6 @@ def _panel(panel: Panel, variables: Sequence[str]) -> Json:
         "unit": panel.unit,
         "min": 0 if panel.kind == "timeseries" and panel.unit != "none" else None,
         "max": panel.most,
-        "decimals": panel.decimals,
         "thresholds": {"mode": "absolute", "steps": [{"value": value, "color": color} for value, color in panel.steps]},
         "custom": {"fillOpacity": 8, "lineWidth": 2, "spanNulls": True} if panel.kind == "timeseries" else None,
     }
