@@ -14,7 +14,7 @@ from kafka.admin import UserScramCredentialUpsertion
 from stream_cgzsl.bus import broker
 from stream_cgzsl.bus.kafka_settings import KafkaSettings
 
-USERS = ("learner", "scorer", "evaluator", "producer", "client", "follower", "auditor", "operator")
+USERS = ("learner", "scorer", "evaluator", "producer", "client", "follower", "watcher", "auditor", "operator")
 PASSWORDS = {"alice": "alice's secret", "mallory": "mallory-s-secret", **{user: f"{user}-s-secret" for user in USERS}}
 
 

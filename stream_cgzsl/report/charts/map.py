@@ -7,7 +7,7 @@ from math import dist, inf
 from statistics import fmean
 from xml.etree.ElementTree import Element
 
-from stream_cgzsl.report.charts.plot import drawing
+from stream_cgzsl.report.charts.plot import drawing, inner
 from stream_cgzsl.report.document import FeatureMap, MapPoint
 from stream_cgzsl.report.markup import el, percent, spell
 from stream_cgzsl.report.numbers import short
@@ -44,8 +44,8 @@ def scatter(name: str, description: str, features: FeatureMap) -> Element:
         drawn.set("class", f"cluster class-{colour}")
         paths.append(drawn)
         names.append(el("text", short(class_id, 22), x=percent(x / WIDTH), y=percent(y / HEIGHT), class_="name middle"))
-    view = {"viewBox": f"0 0 {WIDTH:g} {HEIGHT:g}", "width": "100%", "height": "100%"}
-    return drawing(name, description, el("svg", paths, **view), names if len(classes) <= _NAMED else None, class_="map")
+    plane = inner(f"0 0 {WIDTH:g} {HEIGHT:g}", paths)
+    return drawing(name, description, plane, names if len(classes) <= _NAMED else None, class_="map")
 
 
 def _middle(points: Sequence[MapPoint], place: _Placing) -> Place:

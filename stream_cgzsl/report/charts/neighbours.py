@@ -20,7 +20,7 @@ def neighbours(name: str, description: str, panel: SimilarityPanel, scale: Scale
     """The class itself is a strong line of squares; learned neighbours are full circles, described ones diamonds."""
     windows = panel.windows
     at = places(len(windows))
-    across = Axis([(at[i], str(windows[i].window)) for i in named(len(windows), 5)], "window")
+    across = Axis([(at[i], str(windows[i].window)) for i in named([window.window for window in windows], 5)], "window")
     tracks = _tracks(panel, at, scale)
     return drawing(
         name,

@@ -60,7 +60,12 @@ def ground(across: Axis, up: Axis, upright: bool = False) -> list[Element]:
 
 def stretched(*parts: Node) -> Element:
     """Room for lines: one hundred by one hundred, whatever the drawing's size; strokes keep their width."""
-    return el("svg", *parts, viewBox="0 0 100 100", preserveAspectRatio="none", width="100%", height="100%")
+    return inner("0 0 100 100", *parts, preserveAspectRatio="none")
+
+
+def inner(view: str, *parts: Node, **attributes: str) -> Element:
+    """A drawing of its own measure that fills the one it stands in, and has no name beside that one's."""
+    return el("svg", *parts, viewBox=view, width="100%", height="100%", aria_hidden="true", **attributes)
 
 
 def path(points: Iterable[Point | None], class_: str, closed: bool = False) -> Element:

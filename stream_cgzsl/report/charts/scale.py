@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 
@@ -37,11 +37,11 @@ def linear(values: Iterable[float], ticks: int = 5, zero: bool = False, most: fl
     if zero:
         low = min(0.0, low)
     if high - low < 1e-9 * max(1.0, abs(high)):
-        room = abs(high) * 0.1 or 1.0
+        room = abs(high) * 0.1 if abs(high) > 1e-9 else 1.0
         low, high = (0.0, high + room) if zero else (low - room, high + room)
     step = _step(high - low, ticks)
     first, last = math.floor(low / step + 1e-9), math.ceil(high / step - 1e-9)
-    marks = tuple(round(number * step, 10) for number in range(first, last + 1))
+    marks = tuple(float(f"{number * step:.10g}") for number in range(first, last + 1))
     if most is not None and max(known) <= most:
         marks = tuple(mark for mark in marks if mark <= most)
     return Scale(marks[0], marks[-1], marks)
@@ -71,12 +71,16 @@ def places(count: int) -> list[float]:
     return [0.5] if count == 1 else [number / (count - 1) for number in range(count)]
 
 
-def named(count: int, most: int = 6) -> list[int]:
-    """Which of `count` steps get a name: round ordinals (counted from 1), the first, and the last unless it is too near."""
+def named(numbers: Sequence[int], most: int = 6) -> list[int]:
+    """The indices of the numbers that get a name: round ones, the first, and the last unless it is too near another."""
+    count = len(numbers)
     if count <= most + 1:
         return list(range(count))
-    step = math.ceil(_step(count, most))
-    chosen = [0, *range(step - 1, count, step)]
-    if count - 1 - chosen[-1] >= step * 0.6:
-        chosen.append(count - 1)
-    return chosen
+    step = math.ceil(_step(numbers[-1] - numbers[0], most))
+    round_ones = [i for i, number in enumerate(numbers) if number % step == 0]
+    if len(round_ones) < 3:
+        round_ones = list(range(0, count, math.ceil(count / most)))
+    apart = count / most * 0.6
+    first = [0] if round_ones[0] >= apart else []
+    last = [count - 1] if count - 1 - round_ones[-1] >= apart else []
+    return [*first, *round_ones, *last]

@@ -106,5 +106,4 @@ def _prediction(event: Prediction, written_ms: int) -> dict[str, Any]:
 
 
 def _letter(event: DeadLetter, written_ms: int) -> dict[str, Any]:
-    where = f"{event.topic}/{event.partition} at {event.offset}"
-    return {"ms": written_ms, "reason": event.reason, "detail": event.detail, "where": where}
+    return {"ms": written_ms, "reason": event.reason, "detail": event.detail}

@@ -36,7 +36,7 @@ def _chart(name: str, words: str, numbers: Sequence[int], values: Mapping[str, S
     if not numbers:
         return None
     at = places(len(numbers))
-    across = Axis([(at[i], str(numbers[i])) for i in named(len(numbers))], words)
+    across = Axis([(at[i], str(numbers[i])) for i in named(numbers)], words)
     series = [
         Series(kind, kind, _SHAPES[kind], [None if share is None else 100.0 * share for share in shares])
         for kind, shares in values.items()

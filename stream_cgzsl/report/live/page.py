@@ -5,7 +5,7 @@ from __future__ import annotations
 from importlib import resources
 from xml.etree.ElementTree import Element
 
-from stream_cgzsl.report.charts.marks import key, legend, shapes
+from stream_cgzsl.report.charts.marks import shapes
 from stream_cgzsl.report.markup import Node, document, el
 from stream_cgzsl.report.page import ICON, asset, bar
 
@@ -54,9 +54,13 @@ def _opening() -> Element:
 
 
 def _sections() -> list[Element]:
-    kinds = legend(
-        key("square", "seen", "learned: it has had examples", line=False),
-        key("diamond", "unseen hollow", "described only: never an example", line=False),
+    kinds = el(
+        "p",
+        el("span", "learned", class_="chip seen"),
+        " has had examples ",
+        el("span", "described", class_="chip"),
+        " is known by its description alone",
+        class_="meaning kinds",
     )
     return [
         _section(

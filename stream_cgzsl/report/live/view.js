@@ -2,6 +2,7 @@
 
 const byId = (id) => document.getElementById(id);
 const percent = (share) => (share === null || share === undefined ? "–" : (100 * share).toFixed(1));
+const both = (seen, unseen) => (seen === null && unseen === null ? "–" : `${percent(seen)} / ${percent(unseen)}`);
 const whole = (number) => (number === null || number === undefined ? "–" : number.toLocaleString("en").replaceAll(",", "\u202f"));
 const clock = (ms) => new Date(ms).toLocaleTimeString();
 const NAMED = 80;  // so many classes can be shown by name
@@ -98,14 +99,15 @@ function accuracy({ accuracy }) {
 
 function table(id, head, rows) {
   const [thead, tbody] = byId(id).querySelectorAll("thead, tbody");
-  if (!thead.children.length) {
+  if (rows.length && !thead.children.length) {
     const row = el("tr", null);
-    row.append(...head.map((name) => Object.assign(el("th", name), { scope: "col" })));
+    const sides = rows[0]?.cells.map(([, kind = ""]) => (/text|cut/.test(kind) ? "left" : "")) ?? [];
+    row.append(...head.map((name, i) => Object.assign(el("th", name, sides[i]), { scope: "col" })));
     thead.append(row);
   }
   const drawn = rows.map(({ cells, bad }) => {
     const row = el("tr", null, bad ? "bad" : "");
-    row.append(...cells.map(([text, kind = "", title = null], i) => el(i ? "td" : "th", text, kind, title)));
+    row.append(...cells.map(([text, look = "", title = null], i) => el(i ? "td" : "th", text, look, title)));
     row.firstChild.scope = "row";
     return row;
   });
@@ -118,13 +120,13 @@ function table(id, head, rows) {
 }
 
 function windows({ windows }) {
-  const head = ["window", "closed", "kind", "described", "features", "learned", "described only", "before learning",
+  const head = ["window", "closed", "kind", "described", "features", "learned", "described only", "before learning: seen / unseen",
     "repeated", "dead", "why", "digest"];
   table("windows-table", head, windows.map((w) => ({
     bad: w.kind === "failed" || w.lost > 0,
     cells: [
       [whole(w.number)], [clock(w.ms)], [w.to === null ? w.kind : `${w.kind} to ${w.to}`], [whole(w.described)], [whole(w.features)],
-      [whole(w.seen)], [whole(w.unseen)], [`${percent(w.prequential_seen)} / ${percent(w.prequential_unseen)}`],
+      [whole(w.seen)], [whole(w.unseen)], [both(w.prequential_seen, w.prequential_unseen)],
       [whole(w.duplicate)], [whole(w.dead)],
       [w.error ?? (w.lost ? `${w.reason}; ${w.lost} records lost` : w.reason), "cut", w.error ?? w.reason],
       [w.digest ? w.digest.slice(0, 12) : "–", "", w.digest ?? ""],
@@ -132,22 +134,24 @@ function windows({ windows }) {
   })));
 }
 
+const kind = ({ seen }) => (seen === null ? "" : seen ? "seen" : "unseen");
+
 function predictions({ predictions }) {
-  table("predictions-table", ["request", "at", "answer", "score", "lead", "generation"], predictions.map((p) => ({
+  table("predictions-table", ["request", "at", "answer", "known by", "score", "lead", "generation"], predictions.map((p) => ({
     bad: p.status === "invalid",
     cells: [
       [p.request_id, "cut", p.request_id], [clock(p.ms)],
-      [p.class_id ?? p.error ?? p.status, p.seen === null ? "cut" : p.seen ? "cut seen" : "cut unseen",
-        p.class_id === null ? p.error ?? p.status : `${p.class_id}, ${p.seen ? "learned" : "described only"}`],
+      [p.class_id ?? p.error ?? p.status, "cut " + kind(p), p.class_id ?? p.error ?? p.status],
+      [{ seen: "examples", unseen: "description" }[kind(p)] ?? "–", kind(p)],
       [p.score === null ? "–" : p.score.toFixed(3)], [p.margin === null ? "–" : p.margin.toFixed(3)], [whole(p.generation)],
     ],
   })));
 }
 
 function letters({ letters }) {
-  table("letters-table", ["reason", "at", "record", "what was wrong"], letters.map((l) => ({
+  table("letters-table", ["reason", "at", "what was wrong"], letters.map((l) => ({
     bad: false,
-    cells: [[l.reason], [clock(l.ms)], [l.where, "cut", l.where], [l.detail, "text"]],
+    cells: [[l.reason, "cut"], [clock(l.ms)], [l.detail, "text"]],
   })));
 }
 

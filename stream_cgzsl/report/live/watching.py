@@ -9,7 +9,7 @@ from collections.abc import Callable
 from contextlib import closing, suppress
 
 from stream_cgzsl import __version__
-from stream_cgzsl.bus import Bus, Record, connect
+from stream_cgzsl.bus import Bus, Record, access, connect
 from stream_cgzsl.bus.topics import Topics
 from stream_cgzsl.errors import CgzslError, UsageError
 from stream_cgzsl.report.live.board import LETTERS, PREDICTIONS, WINDOWS, Board
@@ -24,7 +24,6 @@ log = logging.getLogger("watch")
 
 _KEPT = {"windows": WINDOWS, "evaluations": WINDOWS, "predictions": PREDICTIONS, "dead-letters": LETTERS}
 _ROOM = 3  # offsets a record may take: itself, and the marks of its transaction and of aborted ones
-_ROLES = (*_KEPT, "projections", "attributes", "features", "samples")
 _POLL_SECONDS = 0.5
 _PAUSE_SECONDS = 0.3  # between two changes of the page: thousands of answers a second are no reason to draw more often
 _LOOK_SECONDS = 2.0
@@ -64,7 +63,7 @@ def watch(
 
 def _follow(bus: Bus, topics: Topics, parts: Parts, stop: threading.Event) -> None:
     """From the newest records there are until `stop`, or until the bus is away."""
-    topics.require(bus, _ROLES)
+    access.require(bus, topics, "watcher")
     roles = {topics[role]: role for role in _KEPT}
     board, tried, looked = Board(), -1, 0.0
     with closing(Tail(bus, {topics[role]: keep * _ROOM for role, keep in _KEPT.items()})) as tail:

@@ -28,7 +28,7 @@ def section(name: str, title: str, *content: Node) -> Section:
 def windows_across(windows: Sequence[WindowLine], as_bars: bool = False) -> tuple[list[float], Axis]:
     """Where each window stands, evenly, and the axis with their numbers."""
     at = centres(len(windows)) if as_bars else places(len(windows))
-    return at, Axis([(at[i], str(windows[i].number)) for i in named(len(windows))], "window")
+    return at, Axis([(at[i], str(windows[i].number)) for i in named([window.number for window in windows])], "window")
 
 
 def facts(values: Mapping[str, Any], name: str) -> Element:
