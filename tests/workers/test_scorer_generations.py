@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import time
+import uuid
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from helpers import (
+    PATIENCE_SECONDS,
     TOPICS,
     Producer,
     new_bus,
@@ -21,14 +25,19 @@ from served_stream import AXES, CLASSES, ask, ask_until, commit, turned
 
 from stream_cgzsl.bus import Bus
 from stream_cgzsl.bus.sqlite_reading import SqliteSubscription
+from stream_cgzsl.bus.topics import Topics
 from stream_cgzsl.errors import BrokenLedger, BusUnavailable, TopicMissing
 from stream_cgzsl.following import Follower
+from stream_cgzsl.generation import Generation
 from stream_cgzsl.schemas import (
+    Genesis,
+    LedgerRecord,
     Message,
     Prediction,
     Sample,
     decode,
 )
+from stream_cgzsl.windows.commit import Commit, publish
 from stream_cgzsl.workers import scorer as scorer_module
 
 
@@ -114,11 +123,14 @@ def test_answers_that_were_not_committed_are_given_again_with_the_same_id(
 
     monkeypatch.setattr(SqliteSubscription, "commit", sometimes)
     producer.events("samples", *(Sample(request_id=f"q{n}", vector=AXES[n]) for n in range(4)), partition=0)
-    with scorer(settings_for(served, batch=2)) as worker:
-        wait_for_answers(served, [f"q{n}" for n in range(4)], alive=worker.alive)
+    with scorer(settings_for(served)) as worker:
+        deadline = time.monotonic() + PATIENCE_SECONDS
+        while sum(served.committed("t.scorer", TOPICS["samples"]).values()) < 4 and time.monotonic() < deadline:
+            worker.alive()
+            time.sleep(0.05)
     told = [decode("predictions", r.key, r.value, r.headers) for r in read(served, TOPICS["predictions"])]
     names = sorted(p.request_id for p in told if isinstance(p, Prediction))
-    assert names == ["q0", "q0", "q1", "q1", "q2", "q3"]
+    assert names == ["q0", "q0", "q1", "q1", "q2", "q2", "q3", "q3"]
     assert {p.request_id: p.class_id for p in told if isinstance(p, Prediction)} == {
         f"q{n}": CLASSES[n] for n in range(4)
     }
@@ -153,3 +165,35 @@ def test_missing_topics_end_the_worker(tmp_path: Path) -> None:
         worker = scorer(settings_for(bus).model_copy(update={"prefix": "other"}))
         with pytest.raises(TopicMissing, match=r"'other\.windows'"), worker:
             worker.wait()
+
+
+def test_a_generation_far_larger_than_a_batch_is_loaded_beside_the_answers(bus_url: str) -> None:
+    """20,000 classes of 512 numbers: until they are whole, the generation before goes on answering."""
+    topics = Topics(f"t{uuid.uuid4().hex[:8]}")
+    genesis = Genesis(attributes=8, features=512, signed=True)
+    axes = np.eye(512, dtype=np.float32)
+    small = Generation(
+        1, ("a", "b"), np.ones(2, bool), axes[:2], np.zeros(2, np.float32), np.zeros(512, np.float32), "cosine"
+    )
+    random = np.random.default_rng(1)
+    names = tuple(f"class-{n:05}" for n in range(20_000))
+    vectors = random.normal(size=(20_000, 512)).astype(np.float32)
+    vectors[12_345] = 100 * axes[1]
+    large = Generation(
+        2, names, np.ones(20_000, bool), vectors, np.zeros(20_000, np.float32), np.zeros(512, np.float32), "cosine"
+    )
+    record = LedgerRecord(number=0, kind="genesis", reason="test", configuration_digest="0" * 64, code="0")
+    with new_bus(bus_url, 2, topics) as bus, bus.publisher("big") as publisher:
+        publish(publisher, topics, Commit(record.model_copy(update={"genesis": genesis})))
+        trained = record.model_copy(update={"kind": "train", "number": 1})
+        publish(publisher, topics, Commit(trained, small))
+        with scorer(settings_for(bus, topics, max_wait=60)) as worker:
+            producer, answers = Producer(bus, topics), []
+            producer.ask({"q0": axes[1]})
+            answers += wait_for_answers(bus, ["q0"], topics, worker.alive).values()
+            publish(publisher, topics, Commit(trained.model_copy(update={"number": 2}), large))
+            while answers[-1].generation != 2:
+                name = f"q{len(answers)}"
+                producer.ask({name: axes[1]})
+                answers += wait_for_answers(bus, [name], topics, worker.alive).values()
+    assert {(a.generation, a.class_id) for a in answers} == {(1, "b"), (2, "class-12345")}
