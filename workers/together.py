@@ -20,7 +20,7 @@ _PATIENCE_SECONDS = 20.0
 
 
 def start(command: str, settings: Settings, output: IO[Any] | None = None) -> subprocess.Popen[bytes]:
-    """A `learn` or `score` process with these settings. Its own session: a Ctrl-C reaches us, and we tell it."""
+    """A `learn`, `score` or `evaluate` process with these settings. Its own session: a Ctrl-C reaches us, and we tell it."""
     arguments = [sys.executable, "-m", "stream_cgzsl", command]
     ours = {variable(name) for name in Settings.model_fields}
     environ = {name: value for name, value in os.environ.items() if name not in ours}
@@ -42,8 +42,14 @@ def end(processes: Sequence[subprocess.Popen[bytes]]) -> None:
 
 
 def run_together(settings: Settings, stop: threading.Event) -> int:
-    """Learner and scorer until `stop`, or until one of them ends by itself: then the other is ended too."""
-    processes = {command: start(command, settings) for command in ("learn", "score")}
+    """Learner, scorer and evaluator until `stop`, or until one of them ends by itself: then the others are ended too.
+
+    Their pages, if they have any, are at the port of the settings and the two after it.
+    """
+    processes = {
+        command: start(command, settings.model_copy(update={"port": settings.port and settings.port + place}))
+        for place, command in enumerate(("learn", "score", "evaluate"))
+    }
     code = 0
     try:
         while not stop.wait(0.5):

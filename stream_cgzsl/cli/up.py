@@ -1,17 +1,32 @@
-"""`up`: run the learner and a scorer of a stream together, on one bus, until Ctrl-C."""
+"""`up`: run the learner, a scorer and the evaluator of a stream together, on one bus, until Ctrl-C.
+
+With --port N their pages are at N, N+1 and N+2.
+"""
 
 from __future__ import annotations
 
 import argparse
 
 from stream_cgzsl.bus import connect
-from stream_cgzsl.cli.flags import CUTS, GENESIS, LEARNING, SERVING, STREAM, add, positive, settings_from, topics_from
+from stream_cgzsl.cli.flags import (
+    CUTS,
+    EVALUATION,
+    GENESIS,
+    LEARNING,
+    PAGES,
+    SERVING,
+    STREAM,
+    add,
+    positive,
+    settings_from,
+    topics_from,
+)
 
 
 def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    parser = commands.add_parser("up", help="run learner and scorer together", description=__doc__)
+    parser = commands.add_parser("up", help="run learner, scorer and evaluator together", description=__doc__)
     parser.add_argument("--partitions", type=positive, default=4, help="of the topics that are created (default: 4)")
-    add(parser, STREAM, GENESIS, LEARNING, CUTS, SERVING)
+    add(parser, STREAM, GENESIS, LEARNING, CUTS, SERVING, EVALUATION, PAGES)
     parser.set_defaults(run=run)
 
 

@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
-from stream_cgzsl.bus import Bus, Reader, Record, TopicPartition
+from stream_cgzsl.bus import Bus, Record
+from stream_cgzsl.bus.through import read_through
 from stream_cgzsl.bus.topics import Topics
-from stream_cgzsl.errors import Expired
 from stream_cgzsl.evaluation.holdout import Holdout, Place
 from stream_cgzsl.schemas import BulkReader, Genesis, InvalidEvent, Message, decode
 from stream_cgzsl.schemas import Holdout as HoldoutEvent
 from stream_cgzsl.windows.gather import Offsets, check_feature, dead_letter
-
-log = logging.getLogger(__name__)
 
 
 class Unusable(NamedTuple):
@@ -40,15 +37,8 @@ class HoldoutFeed:
 
     def read_to(self, cut: Mapping[int, int], alive: Callable[[], None] = lambda: None) -> None:
         """Takes every record below the cut that was not taken yet. `alive` is called often and may raise to stop."""
-        while left := self._left(cut):
-            start = {tp: self._taken[tp.partition] for tp in left}
-            try:
-                with self._bus.reader(start) as reader:
-                    self._read(reader, left, alive)
-            except Expired:
-                begins = self._bus.begin_offsets(self._topic)
-                if not any(begins[tp.partition] > self._taken[tp.partition] for tp in left):
-                    raise
+        for records in read_through(self._bus, self._topic, self._taken, cut, alive):
+            self._take(records)
 
     def waiting(self) -> int:
         """How many records there are behind what was taken."""
@@ -63,40 +53,6 @@ class HoldoutFeed:
     def bury(self) -> None:
         """The dead letters are on the bus now."""
         self._dead.clear()
-
-    def _left(self, cut: Mapping[int, int]) -> dict[TopicPartition, int]:
-        """Where reading must still get to; what is no longer there is passed over."""
-        begins = self._bus.begin_offsets(self._topic)
-        ends = self._bus.end_offsets(self._topic)
-        left: dict[TopicPartition, int] = {}
-        for partition, wanted in sorted(cut.items()):
-            end = min(wanted, ends.get(partition, 0))
-            if end < wanted:
-                log.warning(
-                    "%s/%d ends at %d, before the cut at %d; was it made anew?", self._topic, partition, end, wanted
-                )
-            taken = self._taken.setdefault(partition, 0)
-            first = min(begins.get(partition, 0), end)
-            if taken < first:
-                log.info("%s/%d: [%d, %d) has expired and is not tested with", self._topic, partition, taken, first)
-                taken = self._taken[partition] = first
-            if taken < end:
-                left[TopicPartition(self._topic, partition)] = end
-        return left
-
-    def _read(self, reader: Reader, left: dict[TopicPartition, int], alive: Callable[[], None]) -> None:
-        """Until nothing is left, or nothing comes: then it is time to ask again where the topic ends."""
-        while left:
-            alive()
-            records = reader.poll(1.0)
-            self._take([r for r in records if r.offset < left.get(TopicPartition(r.topic, r.partition), 0)])
-            for tp, end in list(left.items()):
-                position = reader.position(tp)
-                self._taken[tp.partition] = min(position, end)
-                if position >= end:
-                    del left[tp]
-            if not records:
-                return
 
     def _take(self, records: Sequence[Record]) -> None:
         read = self._bulk.read(records)
