@@ -1,9 +1,11 @@
-"""`up`: learner and scorer together, from one command to the answer, and a clean end."""
+"""`up`: learner, scorer and evaluator together, from one command to the answer, and a clean end."""
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -19,7 +21,7 @@ A, B = CLASSES[:2]
 UP = [sys.executable, "-m", "stream_cgzsl", "up", "--learner", "closed-form"]
 
 
-def test_up_makes_the_topics_learns_answers_and_ends(tmp_path: Path) -> None:
+def test_up_makes_the_topics_learns_answers_evaluates_and_ends(tmp_path: Path) -> None:
     url, topics = f"sqlite:///{tmp_path}/up.db", Topics()
     log = tmp_path / "up.log"
     dimensions = ["--attributes", "8", "--features", "16", "--quiet-seconds", "1000", "--partitions", "2"]
@@ -39,6 +41,9 @@ def test_up_makes_the_topics_learns_answers_and_ends(tmp_path: Path) -> None:
             questions = questions_about(A, B, count=10)
             producer.ask(questions)
             answers = wait_for_answers(bus, questions, topics)
+            while not bus.end_offsets(topics["evaluations"])[0]:
+                with pytest.raises(subprocess.TimeoutExpired):
+                    up.wait(0.2)
         assert {(p.status, p.generation) for p in answers.values()} == {("ok", 1)}
         assert {p.class_id for p in answers.values()} == {A, B}
     finally:
@@ -49,7 +54,7 @@ def test_up_makes_the_topics_learns_answers_and_ends(tmp_path: Path) -> None:
 
 
 def test_up_ends_when_one_of_them_cannot_go_on(tmp_path: Path) -> None:
-    """No dimensions: the learner cannot start, so the scorer is ended too, and the exit code is the learner's."""
+    """No dimensions: the learner cannot start, so the others are ended too, and the exit code is the learner's."""
     environ = {name: value for name, value in os.environ.items() if not name.startswith("CGZSL_")}
     ended = subprocess.run(
         [*UP, "--bus", f"sqlite:///{tmp_path}/up.db"],
@@ -63,6 +68,33 @@ def test_up_ends_when_one_of_them_cannot_go_on(tmp_path: Path) -> None:
     assert "start the learner once with --attributes N --features M" in ended.stderr
     assert "learn ended with exit code 2; ending the rest" in ended.stderr
     assert "Traceback" not in ended.stderr
+
+
+def test_each_of_them_has_pages_of_its_own(tmp_path: Path) -> None:
+    log, port = tmp_path / "up.log", _three_free_ports()
+    flags = ["--bus", f"sqlite:///{tmp_path}/up.db", "--attributes", "8", "--features", "16", "--port", str(port)]
+    with log.open("wb") as output:
+        up = subprocess.Popen([*UP, *flags], stdout=output, stderr=output)
+    try:
+        told = [f"metrics at http://127.0.0.1:{port + place}/metrics" for place in range(3)]
+        deadline = time.monotonic() + PATIENCE_SECONDS
+        while not all(line in log.read_text() for line in told):
+            assert time.monotonic() < deadline, log.read_text()
+            with pytest.raises(subprocess.TimeoutExpired):
+                up.wait(0.2)
+    finally:
+        up.send_signal(signal.SIGTERM)
+        assert up.wait(PATIENCE_SECONDS) == 0
+
+
+def _three_free_ports() -> int:
+    """The first of three in a row that nobody listens at."""
+    for first in range(23450, 60000, 3):
+        with contextlib.ExitStack() as stack, contextlib.suppress(OSError):
+            for port in range(first, first + 3):
+                stack.enter_context(socket.create_server(("127.0.0.1", port)))
+            return first
+    raise AssertionError("no free ports")
 
 
 def test_the_workers_do_not_outlive_a_killed_up(tmp_path: Path) -> None:
@@ -82,7 +114,7 @@ def test_the_workers_do_not_outlive_a_killed_up(tmp_path: Path) -> None:
     deadline = time.monotonic() + PATIENCE_SECONDS
     while any(_runs(pid) for pid in workers) and time.monotonic() < deadline:
         time.sleep(0.1)
-    assert len(workers) == 2
+    assert len(workers) == 3
     assert not any(_runs(pid) for pid in workers)
 
 
