@@ -20,6 +20,7 @@ NO_BUS = "none: the library alone"
 
 def run_alone(request: RunRequest, folder: RunFolder) -> RunDocument:
     """As `running.run`, but a run that is stopped begins again. Raises `UsageError` where the folder is of another run."""
+    request.check()
     with folder.held():
         identity = request.identity()
         folder.require(identity)

@@ -11,6 +11,8 @@ from typing import Any
 from stream_cgzsl.benchmark.datasets import Dataset
 from stream_cgzsl.benchmark.settings import Plan
 from stream_cgzsl.bus.secrets import without_password
+from stream_cgzsl.environment import choose_device
+from stream_cgzsl.learners import create
 from stream_cgzsl.settings import Settings
 
 _NEVER_SECONDS = 1e9
@@ -40,6 +42,10 @@ class RunRequest:
     @property
     def title(self) -> str:
         return ", ".join(filter(None, (f"{self.data.name}, {self.plan.setting}: {self.settings.learner}", self.note)))
+
+    def check(self) -> None:
+        """Raises `UsageError` for a learner, an option or a device there is not."""
+        create(self.settings.learner, self.data.space(), self.settings.options, choose_device(self.settings.device))
 
     def identity(self) -> dict[str, Any]:
         """What makes it this run and no other; JSON-ready. The file in its folder is no part of it: folders move."""

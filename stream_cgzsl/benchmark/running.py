@@ -72,6 +72,7 @@ def run(request: RunRequest, folder: RunFolder, audience: Audience) -> RunDocume
 
     Raises `UsageError` where the folder or the stream is of another run, and whatever ends a worker.
     """
+    request.check()
     with folder.held():
         identity = request.identity()
         folder.require(identity)

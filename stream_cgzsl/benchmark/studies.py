@@ -130,14 +130,14 @@ def learners(base: RunRequest) -> Study:
     """Every learner there is on the same stream, each with its defaults."""
 
     def variant(name: str) -> Variant:
-        label = f"{name} (a bound: keeps every example, run without a stream)" if name in BOUNDS else name
+        label = f"{name} (a bound, no stream)" if name in BOUNDS else name
         request = replace(base, settings=base.settings.model_copy(update={"learner": name, "options": {}}))
         return Variant(label, request, _ours(base) if name == "paper" else None)
 
     return Study(
         "learners",
         "Every learner on the same stream",
-        "Which learner does best on these tasks, and what would keeping every example bring?",
+        "Which learner does best on these tasks? A bound keeps every example and is run without a stream.",
         base.plan.setting,
         tuple(variant(name) for name in LEARNERS),
     )

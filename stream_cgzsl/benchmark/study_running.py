@@ -25,7 +25,8 @@ def run_study(
 ) -> StudyDocument:
     """Runs what is missing of a study and writes its folder. Seeds are the base's and those after it.
 
-    A folder can be given more seeds, and a sweep more rows, later on. Raises `UsageError` where the folder is of another study, and whatever ends a run.
+    A folder can be given more seeds, and a sweep more rows, later on. Raises `UsageError` where the folder is of another
+    study, and whatever ends a run.
     """
     rows: list[StudyRow] = []
     with folder.held():

@@ -7,6 +7,9 @@ Stopped and started again with the same command, a run goes on where it stopped 
 from __future__ import annotations
 
 import argparse
+import signal
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -42,13 +45,20 @@ def run(arguments: argparse.Namespace) -> None:
     request = request_from(arguments)
     folder = RunFolder(arguments.out)
     console = Console()
-    try:
-        with Screen(console) as screen:
-            document = run_through(request, folder, screen)
-    except KeyboardInterrupt:
-        raise Interrupted(f"interrupted; the same command goes on from here: {request.command(folder.path)}") from None
+    with going_on(request.command(folder.path)), Screen(console) as screen:
+        document = run_through(request, folder, screen)
     for line in (*summary(document), f"files               {folder.metrics}  {folder.report_html}"):
         console.print(line, markup=False, highlight=False, soft_wrap=True)
+
+
+@contextmanager
+def going_on(command: str) -> Iterator[None]:
+    """Ctrl-C and SIGTERM end what is inside cleanly, and `Interrupted` says how to go on."""
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    try:
+        yield
+    except KeyboardInterrupt:
+        raise Interrupted(f"interrupted; this goes on from here: {command}") from None
 
 
 def request_from(arguments: argparse.Namespace) -> RunRequest:

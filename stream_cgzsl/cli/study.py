@@ -11,8 +11,8 @@ import argparse
 from typing import TYPE_CHECKING
 
 from stream_cgzsl.cli.flags import positive
-from stream_cgzsl.cli.run import add_run, request_from
-from stream_cgzsl.errors import Interrupted, UsageError
+from stream_cgzsl.cli.run import add_run, going_on, request_from
+from stream_cgzsl.errors import UsageError
 
 if TYPE_CHECKING:
     from stream_cgzsl.benchmark.run_request import RunRequest
@@ -59,11 +59,8 @@ def run(arguments: argparse.Namespace) -> None:
     if arguments.counts is not None:
         command += f" --counts {','.join(map(str, arguments.counts))}"
     console = Console()
-    try:
-        with Screen(console) as screen:
-            document = run_study(study, base, seeds, folder, command, screen)
-    except KeyboardInterrupt:
-        raise Interrupted(f"interrupted; the same command goes on from here: {command}") from None
+    with going_on(command), Screen(console) as screen:
+        document = run_study(study, base, seeds, folder, command, screen)
     console.print(study_table(document))
     console.print(f"files  {folder.study_json}  {folder.report_html}", markup=False, highlight=False, soft_wrap=True)
 
