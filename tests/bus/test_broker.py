@@ -95,14 +95,16 @@ def test_without_maven_the_advice_is_to_install_it(monkeypatch: pytest.MonkeyPat
         broker.jars()
 
 
+@pytest.mark.parametrize("processes", [0, 2])
 @pytest.mark.parametrize(("ci", "status"), [("", 0), ("true", 1)])
-def test_a_run_without_a_broker_ends_with_the_reason(tmp_path: Path, ci: str, status: int) -> None:
+def test_a_run_without_a_broker_ends_with_the_reason(tmp_path: Path, ci: str, status: int, processes: int) -> None:
     """Neither a named broker, nor Docker, nor Java: Kafka's tests are skipped, and on a CI machine that is a failure."""
-    environment = {name: value for name, value in os.environ.items() if name != "CGZSL_TEST_KAFKA"}
+    ours = ("CGZSL_TEST_KAFKA", "PYTEST_XDIST_WORKER", "PYTEST_XDIST_WORKER_COUNT", "PYTEST_XDIST_TESTRUNUID")
+    environment = {name: value for name, value in os.environ.items() if name not in ours}
     environment |= {"PATH": str(tmp_path), "CI": ci, "DOCKER_HOST": "tcp://127.0.0.1:1", "COLUMNS": "100"}
     test = "tests/contract/test_bus_topics.py::test_creating_nothing_is_no_error"
     ran = subprocess.run(
-        [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", test],
+        [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", f"-n{processes}", test],
         cwd=ROOT,
         env=environment,
         capture_output=True,
