@@ -14,7 +14,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from stream_cgzsl.answering import Answered, Answering
-from stream_cgzsl.bus import Bus, Record, Subscription, TopicPartition, Writer
+from stream_cgzsl.bus import Bus, Record, Subscription, TopicPartition, Writer, access
 from stream_cgzsl.bus.topics import Topics
 from stream_cgzsl.classifying import classifier, serving_device
 from stream_cgzsl.errors import BusUnavailable
@@ -27,7 +27,6 @@ from stream_cgzsl.settings import Settings
 
 log = logging.getLogger("scorer")
 
-_ROLES = ("windows", "projections", "samples", "predictions", "dead-letters")
 _POLL_SECONDS = 0.2
 _COMMIT_SECONDS = 0.1
 """Under load, answers are acknowledged and samples committed so often, not at every batch."""
@@ -60,7 +59,7 @@ class ScorerWorker:
 
     def run(self) -> None:
         """Answers until `stop`. A bus that is away is waited for; every other error ends the worker."""
-        self._topics.require(self._bus, _ROLES)
+        access.require(self._bus, self._topics, "scorer")
         with Projections.follow(self._settings.bus, topics=self._topics, swapping=self._swap) as self._projections:
             while not self._stop.is_set():
                 try:
