@@ -51,6 +51,10 @@ def test_the_contract_and_the_types_travel_along(wheel: ZipFile) -> None:
     assert schemas | {"stream_cgzsl/py.typed", "stream_cgzsl/schemas/asyncapi.json"} <= names
 
 
+def test_the_papers_figures_travel_along(wheel: ZipFile) -> None:
+    assert "stream_cgzsl/benchmark/paper.json" in wheel.namelist()
+
+
 def test_the_command_is_installed(wheel: ZipFile) -> None:
     (entry,) = (name for name in wheel.namelist() if name.endswith("entry_points.txt"))
     assert "stream-cgzsl = stream_cgzsl.cli:main" in wheel.read(entry).decode()

@@ -27,7 +27,9 @@ def add_data(parser: argparse.ArgumentParser, setting: str = "online") -> None:
         help="which file of features (default: res101, or the only one)",
     )
     parser.add_argument("--splits", metavar="NAME", help="which file of class vectors (default: att_splits)")
-    parser.add_argument("--setting", choices=SETTINGS, default=setting, help=f"(default: {setting})")
+    parser.add_argument(
+        "--setting", choices=SETTINGS, default=setting, help=f"how classes come and become seen (default: {setting})"
+    )
     parser.add_argument("--tasks", type=positive, help="how many (default: the paper's, or what the classes allow)")
     parser.add_argument("--seen", type=positive, help="new seen classes a task, one held back in the online setting")
     parser.add_argument("--unseen", type=counting, help="new classes a task that are never learned")

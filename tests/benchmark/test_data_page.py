@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import re
 import shlex
+import signal
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
-from helpers import learner, settings_for, wait_for_window
+from helpers import wait_for_window
 from scipy.io import savemat
 from small_data import data as small
 from small_data import known_folder
@@ -52,20 +55,20 @@ def test_every_feed_runs(command: str, capsys: pytest.CaptureFixture[str]) -> No
 
 
 @pytest.mark.usefixtures("here")
-def test_the_learner_of_the_page_fits_its_feed(capsys: pytest.CaptureFixture[str]) -> None:
-    """`feed` prints the very command the page shows; started with its sizes, a learner learns the tasks."""
+def test_the_stream_of_the_page_learns_its_feed(capsys: pytest.CaptureFixture[str]) -> None:
+    """`feed` prints the very command the page shows, and what that starts learns the three tasks."""
     feed = next(command for command in FEEDS if " birds " in command)
     (up,) = [command for command in COMMANDS if command.startswith("up")]
     assert main(shlex.split(feed)) == 0
     assert capsys.readouterr().out.splitlines()[-1] == f"to learn it: stream-cgzsl {up}"
-    sizes = {name: int(number) for name, number in re.findall(r"--(attributes|features) (\d+)", up)}
-    topics = Topics("birds")
-    with (
-        connect("sqlite:///birds.db") as bus,
-        learner(settings_for(bus, topics, **sizes, quiet_seconds=1e6)) as worker,
-    ):
-        record = wait_for_window(bus, 3, topics, worker.alive)
-    assert (record.kind, record.seen, record.unseen) == ("train", 8, 4)
+    with Path("up.log").open("w") as log, connect("sqlite:///birds.db") as bus:
+        command = [sys.executable, "-m", "stream_cgzsl", *shlex.split(up)]
+        with subprocess.Popen(command, stdout=log, stderr=subprocess.STDOUT) as child:
+            try:
+                record = wait_for_window(bus, 3, Topics("birds"))
+            finally:
+                child.send_signal(signal.SIGINT)
+    assert (record.kind, record.seen, record.unseen, child.returncode) == ("train", 8, 4, 0)
 
 
 def test_the_tables_in_the_text_are_data(tmp_path: Path) -> None:
