@@ -78,7 +78,7 @@ def plan_for(
 
 
 def _known(name: str, setting: str) -> Plan | None:
-    if name == "BANKING77" and setting != "static":
+    if name.upper() == "BANKING77" and setting != "static":
         return Plan(setting, **_BANKING77)
     found = paper.splits(setting).get(name)
     if found is None:

@@ -155,6 +155,17 @@ def test_numbers_are_names_where_classes_are_called_by_numbers(tmp_path: Path) -
     assert (data.class_ids, data.labels.tolist()) == (("30", "20", "10"), [2, 1] * 6)
 
 
+@pytest.mark.parametrize("write", [as_npz, as_parquet_of_columns])
+def test_attributes_may_be_yes_or_no(tmp_path: Path, write: Any) -> None:
+    write(tmp_path)
+    if write is as_npz:
+        np.savez(tmp_path / "attributes.npz", attributes=ATTRIBUTES.astype(bool), classes=np.array(CLASSES))
+    else:
+        flags = {name: [bool(value) for value in values] for name, values in columns(ATTRIBUTES).items()}
+        parquet.write_table(pyarrow.table({"class": CLASSES, **flags}), tmp_path / "attributes.parquet")
+    assert load(tmp_path).attributes.tobytes() == ATTRIBUTES.tobytes()
+
+
 def test_a_file_from_a_spreadsheet_is_read(folder: Path) -> None:
     text = (folder / "features.csv").read_text()
     (folder / "features.csv").write_bytes(b"\xef\xbb\xbf" + text.replace("\n", "\r\n").encode() + b"\r\n")
@@ -200,6 +211,10 @@ BROKEN_CSV = [
     ),
     (write_text("features.csv", "label,a,b\n"), "DIR/features.csv: features: found an array of shape 0 x 2; expected"),
     (write_text("features.csv", "label\nowl\n"), "DIR/features.csv: features: found an array of shape 1 x 0; expected"),
+    (
+        write_text("features.csv", ",label,a\n0,owl,1\n"),
+        "DIR/features.csv: line 1: found column 1 without a name; expected a name for every column",
+    ),
     (
         write_text("features.csv", "label,a,a\nowl,1,2\n"),
         "DIR/features.csv: line 1: found the column 'a' twice; expected",

@@ -61,7 +61,7 @@ def test_the_only_file_of_features_needs_no_name(birds: Path) -> None:
 def test_of_several_files_of_features_one_is_chosen(birds: Path) -> None:
     savemat(birds / "clip.mat", {**FEATURES, "features": np.ones((5, 9))})
     assert load(birds).features.shape == (9, 2)  # res101 comes first
-    assert load(birds, "clip").features.shape == (9, 5)
+    assert load(birds, "clip").features.shape == load(birds, "clip.mat").features.shape == (9, 5)
     (birds / "res101.mat").rename(birds / "vit.mat")
     assert refused(birds) == "DIR: there are several files of features: choose one with --features clip|vit"
 
@@ -95,6 +95,7 @@ def test_other_class_vectors_are_chosen_by_name(birds: Path) -> None:
         ({"features": np.ones((2, 8))}, {}, "DIR/res101.mat: labels: found 9 labels; expected 8, one a column of"),
         ({"labels": [[0] * 9]}, {}, "DIR/res101.mat: labels: found 0 (9 out of range); expected 1 to 3, the classes"),
         ({"labels": [[4] * 9]}, {}, "DIR/res101.mat: labels: found 4 (9 out of range); expected 1 to 3, the classes"),
+        ({"labels": [[np.nan] * 9]}, {}, "DIR/res101.mat: labels: found numbers that are not whole; expected whole"),
         ({"labels": [[1.5] * 9]}, {}, "DIR/res101.mat: labels: found numbers that are not whole; expected whole"),
         ({"labels": np.ones((3, 3))}, {}, "DIR/res101.mat: labels: found float64 of shape 3 x 3; expected one row or"),
         (

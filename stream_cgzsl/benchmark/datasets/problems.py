@@ -27,7 +27,7 @@ def check_matrix(path: Path, field: str, values: Array, what: str) -> None:
     """Raises `UsageError` unless `values` is a matrix of finite numbers with at least one row; `what` says of which shape."""
     if values.ndim != 2 or 0 in values.shape:
         raise wrong(path, field, f"an array of shape {shape_of(values)}", f"numbers, {what}")
-    if values.dtype.kind not in "fiu":
+    if values.dtype.kind not in "fiub":
         raise wrong(path, field, f"values of type {values.dtype}", f"numbers, {what}")
     with np.errstate(over="ignore"):
         finite = np.isfinite(values.astype(np.float32, copy=False))

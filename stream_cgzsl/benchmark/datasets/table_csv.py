@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+from collections import Counter
 from pathlib import Path
 from typing import TextIO
 
@@ -27,7 +28,9 @@ def _read(path: Path, file: TextIO, shape: Shape) -> Table:
     header = [name.strip() for name in next(lines, [])]
     if not any(header):
         raise wrong(path, "line 1", "nothing", "a header with the names of the columns")
-    twice = [name for name in header if header.count(name) > 1]
+    if "" in header:  # such as a data frame's index, which would become a part of every vector
+        raise wrong(path, "line 1", f"column {header.index('') + 1} without a name", "a name for every column")
+    twice = [name for name, count in Counter(header).items() if count > 1]
     if twice:
         raise wrong(path, "line 1", f"the column {twice[0]!r} twice", "every column once")
     words: dict[int, list[str]] = {number: [] for number, name in enumerate(header) if name in shape.words}

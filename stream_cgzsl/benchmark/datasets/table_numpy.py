@@ -56,6 +56,8 @@ def _member(path: Path, arrays: Any, name: str) -> Array:
 
 
 def _unreadable(path: Path, error: Exception) -> UsageError:
+    if isinstance(error, PermissionError):
+        return UsageError(f"{path}: it may not be read: {error}")
     with path.open("rb") as file:
         start = file.read(len(_MAGIC))
     if start != _MAGIC and not start.startswith(b"PK"):

@@ -71,4 +71,4 @@ def _words(path: Path, name: str, column: Any) -> Array:
 def _is_number(kind: Any) -> bool:
     from pyarrow import types
 
-    return bool(types.is_integer(kind) or types.is_floating(kind))
+    return bool(types.is_integer(kind) or types.is_floating(kind) or types.is_boolean(kind))

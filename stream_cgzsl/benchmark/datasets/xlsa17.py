@@ -31,8 +31,8 @@ def load_xlsa17(folder: Path, features: str | None = None, splits: str | None = 
 
     Raises `UsageError`.
     """
-    splits = splits or ATTRIBUTE_SPLITS
-    feature_path = folder / f"{features or _only_features(folder)}.mat"
+    splits = (splits or ATTRIBUTE_SPLITS).removesuffix(".mat")
+    feature_path = folder / f"{(features or _only_features(folder)).removesuffix('.mat')}.mat"
     split_path = folder / f"{splits}.mat"
     split = _read(split_path, ("att", "allclasses_names", *_LOCATIONS))
     values = _read(feature_path, ("features", "labels"))
@@ -90,9 +90,8 @@ def _class_ids(path: Path, split: dict[str, Any]) -> tuple[str, ...]:
 
 
 def _text(cell: Any) -> str:
-    return (
-        str(cell.flat[0]) if isinstance(cell, np.ndarray) and cell.size else str(cell) if isinstance(cell, str) else ""
-    )
+    """What is in a cell: mostly an array of one text, in files of other tools the text itself."""
+    return str(cell) if isinstance(cell, str) else "".join(str(text) for text in np.ravel(cell)[:1])
 
 
 def _labels(path: Path, values: dict[str, Any], classes: int) -> Rows:
@@ -117,7 +116,8 @@ def _indices(path: Path, field: str, stored: Array) -> Rows:
     """From 1-based numbers of any type to 0-based int64: some are unsigned and would wrap around at 0."""
     if stored.size and (stored.dtype.kind not in "fiu" or max(stored.shape) != stored.size):
         raise wrong(path, field, f"{stored.dtype} of shape {shape_of(stored)}", "one row or column of whole numbers")
-    whole = stored.astype(np.int64).ravel()
+    with np.errstate(invalid="ignore"):
+        whole = stored.astype(np.int64).ravel()
     if (whole != stored.ravel()).any():
         raise wrong(path, field, "numbers that are not whole", "whole numbers from 1")
     return whole - 1
