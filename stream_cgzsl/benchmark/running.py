@@ -25,6 +25,7 @@ from stream_cgzsl.environment import choose_device
 from stream_cgzsl.errors import UsageError
 from stream_cgzsl.evaluation.answers import ask, in_batches
 from stream_cgzsl.evaluation.curve import seen_unseen_curve
+from stream_cgzsl.learners import BOUNDS
 from stream_cgzsl.metrics import EvaluatorMetrics, LearnerMetrics
 from stream_cgzsl.report.document import RunDocument
 from stream_cgzsl.schemas import Evaluation, LedgerRecord, decode
@@ -73,6 +74,11 @@ def run(request: RunRequest, folder: RunFolder, audience: Audience) -> RunDocume
     Raises `UsageError` where the folder or the stream is of another run, and whatever ends a worker.
     """
     request.check()
+    if request.settings.learner in BOUNDS:
+        raise UsageError(
+            f"{request.settings.learner!r} keeps every example and cannot be run on a stream; `study learners` runs it "
+            "without one"
+        )
     with folder.held():
         identity = request.identity()
         folder.require(identity)

@@ -111,6 +111,7 @@ def translated(error: sqlite3.Error, url: str) -> BusUnavailable | Refused:
         "locked": "another process holds the file's write lock; end it, or wait",
         "unable to open": "the folder does not exist or is not writable",
         "full": "the disk is full: free some space, nothing acknowledged was lost",
+        "disk I/O": "the disk is full, failing or gone: look after it, nothing acknowledged was lost",
     }
     hint = next((hint for part, hint in advice.items() if part in text), "the file could not be used")
     return BusUnavailable(f"{url}: {text}; {hint}")
