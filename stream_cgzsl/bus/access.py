@@ -79,10 +79,16 @@ ACCESS: dict[str, Access] = {
         "whoever describes classes, sends examples and ends tasks (`boundary`)",
         write=("attributes", "features", "control", "holdout"),
     ),
+    "feeder": Access(
+        "`feed`: sends a data set and looks how far it came; creates no topics",
+        read=("attributes", "features", "control", "holdout", "windows"),
+        write=("attributes", "features", "control", "holdout"),
+        describe=("projections", "state", "samples", "predictions", "evaluations", "dead-letters"),
+    ),
     "client": Access("whoever asks and reads the answers", read=("predictions",), write=("samples",), group="client"),
     "follower": Access("`Projections.follow` in a process of your own; `export`", read=("windows", "projections")),
     "watcher": Access(
-        "`watch`: shows a stream on a page",
+        "`watch`, `drift`: shows a stream on a page, or its answers in a table",
         read=("windows", "projections", "predictions", "evaluations", "dead-letters"),
         describe=("attributes", "features", "samples"),
     ),

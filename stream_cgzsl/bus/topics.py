@@ -37,7 +37,10 @@ class Topics:
         roles, there = tuple(roles), bus.topics()
         hidden = bus.denied(Right("Describe", "topic", self[name]) for name in roles if self[name] not in there)
         found: list[CgzslError] = [
-            Refused(f"{bus.url}: this user has no {right}: the topic is missing, or hidden from this user")
+            Refused(
+                f"{bus.url}: this user has no {right}; the topic is missing, or hidden from this user: stream-cgzsl topics "
+                "acls prints the commands that give each kind of user its rights"
+            )
             for right in hidden
         ]
         for name in roles:

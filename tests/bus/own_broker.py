@@ -12,9 +12,10 @@ from kafka import KafkaAdminClient
 from kafka.admin import UserScramCredentialUpsertion
 
 from stream_cgzsl.bus import broker
+from stream_cgzsl.bus.access import ACCESS
 from stream_cgzsl.bus.kafka_settings import KafkaSettings
 
-USERS = ("learner", "scorer", "evaluator", "producer", "client", "follower", "watcher", "auditor", "operator")
+USERS = tuple(ACCESS)
 PASSWORDS = {"alice": "alice's secret", "mallory": "mallory-s-secret", **{user: f"{user}-s-secret" for user in USERS}}
 
 
