@@ -72,7 +72,9 @@ class Examiner:
 
     def _begin(self, record: LedgerRecord) -> None:
         if record.genesis is None:
-            raise BrokenLedger(f"{self._bus.url}: {self._topics['windows']} does not begin with a genesis record")
+            raise BrokenLedger(
+                f"{self._bus.url}: {self._topics['windows']} does not begin with a genesis record; restore it from a copy"
+            )
         self._holdout = Holdout(record.genesis.features, self._holdout_bytes)
         self.feed = HoldoutFeed(self._bus, self._topics, record.genesis, self._holdout)
 

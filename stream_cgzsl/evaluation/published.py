@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from stream_cgzsl.bus import Bus, Publisher, Record, TopicPartition
 from stream_cgzsl.bus.topics import Topics
 from stream_cgzsl.errors import BusUnavailable, Fenced
-from stream_cgzsl.schemas import Evaluation, InvalidEvent, Message, decode, encode
+from stream_cgzsl.schemas import MAX_BYTES, Evaluation, InvalidEvent, Message, decode, encode
 from stream_cgzsl.windows.ledger import read_back, read_range
 
 log = logging.getLogger(__name__)
@@ -37,6 +37,21 @@ def _parsed(records: Iterable[Record]) -> Iterator[Evaluation]:
         yield event
 
 
+def fitted(evaluation: Evaluation) -> Message:
+    """The evaluation as a record that a decoder looks at: of very many classes, single figures are left out.
+
+    What the next evaluation needs, `best`, always stays.
+    """
+    message = encode(evaluation)
+    for field in ("movement", "per_class"):
+        if len(message.value or b"") <= MAX_BYTES:
+            break
+        log.warning("generation %d has too many classes for one record: without %s", evaluation.generation, field)
+        evaluation = evaluation.model_copy(update={field: {}})
+        message = encode(evaluation)
+    return message
+
+
 def publish(
     publisher: Publisher,
     topics: Topics,
@@ -52,7 +67,7 @@ def publish(
     try:
         for message in dead:
             publisher.send(topics["dead-letters"], message)
-        publisher.send(topics["evaluations"], encode(evaluation))
+        publisher.send(topics["evaluations"], fitted(evaluation))
         consumed = {TopicPartition(topics["holdout"], partition): end for partition, end in (holdout or {}).items()}
         publisher.commit(f"{topics.prefix}.evaluator", consumed)
     except (Fenced, BusUnavailable):
