@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from stream_cgzsl.benchmark.scores import Accuracy, Readings, Scores, Tests, accuracy, narrowed
+from stream_cgzsl.benchmark.scores import Accuracy, Readings, Scores, Tests, recalculated
 from stream_cgzsl.benchmark.settings import Task
 from stream_cgzsl.generation import Generation
 from stream_cgzsl.schemas import Evaluation, LedgerRecord
@@ -65,15 +65,14 @@ class RunRecord:
 
     def readings(self, final: Generation, tests: Tests) -> Readings:
         """Both readings; the evaluator's figures are taken as they are."""
-        again = tuple(accuracy(narrowed(final, known), known, tests) for known in self._known(final))
         return Readings(
             Scores(tuple(window.accuracy for window in self.learned)),
-            Scores(again),
+            Scores(recalculated(final, list(self._known()), tests)),
             tuple(window.figure("forgetting") for window in self.learned),
             tuple(window.figure("area") for window in self.learned),
         )
 
-    def _known(self, final: Generation) -> Iterator[Generation]:
+    def _known(self) -> Iterator[Generation]:
         """What each window knew, without its projections: a compacted topic may not have them any more."""
         described: set[str] = set()
         seen: set[str] = set()
@@ -88,7 +87,6 @@ class RunRecord:
                 vectors=np.zeros((len(class_ids), 0)),
                 biases=np.zeros(len(class_ids)),
                 centre=np.zeros(0),
-                transform=final.transform,
             )
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from time import perf_counter
 from typing import Any
@@ -126,28 +126,38 @@ class Scoring:
         """The readings of the run so far. Raises `ValueError` before the first generation."""
         if self._last is None:
             raise ValueError("no generation was added yet")
-        again = tuple(accuracy(narrowed(self._last, known), known, self._tests) for known in self._known)
-        return Readings(Scores(tuple(self._as_of)), Scores(again), tuple(self._forgetting), tuple(self._areas))
+        again = Scores(recalculated(self._last, self._known, self._tests))
+        return Readings(Scores(tuple(self._as_of)), again, tuple(self._forgetting), tuple(self._areas))
 
 
 def accuracy(model: Generation, known: Generation, tests: Tests) -> Accuracy:
-    """How `model` does on the classes of `known` it has, grouped as `known` had them seen or unseen."""
-    flags = dict(zip(known.class_ids, known.seen, strict=True))
-    grouped = replace(model, seen=np.array([flags.get(c, True) for c in model.class_ids], bool))
-    asked = {class_id: tests[class_id] for class_id in known.class_ids if class_id in tests}
-    return _in_percent(accuracies(grouped, ask(grouped, _batches(grouped, asked))))
+    """How `model` does on the classes of `known`; see `recalculated`."""
+    return recalculated(model, [known], tests)[0]
 
 
-def narrowed(model: Generation, known: Generation) -> Generation:
-    """The model with the label space of an earlier generation, as far as its classes still live."""
-    kept = np.isin(model.class_ids, known.class_ids)
-    return replace(
-        model,
-        class_ids=tuple(c for c, keep in zip(model.class_ids, kept, strict=True) if keep),
-        seen=model.seen[kept],
-        vectors=model.vectors[kept],
-        biases=model.biases[kept],
-    )
+def recalculated(model: Generation, known: Sequence[Generation], tests: Tests) -> tuple[Accuracy, ...]:
+    """How `model` does in the label space of each earlier generation, as far as its classes still live.
+
+    Seen and unseen are as they were then. Every row is scored once, however many generations there are.
+    """
+    place = {class_id: index for index, class_id in enumerate(model.class_ids)}
+    spaces = [np.array([place[c] for c in earlier.class_ids if c in place], np.int64) for earlier in known]
+    shares: list[dict[str, float]] = [{} for _ in known]
+    for class_id, rows in tests.items():
+        if class_id not in place or not len(rows):
+            continue
+        scores = model.scores(rows)
+        for space, found in zip(spaces, shares, strict=True):
+            if place[class_id] in space:
+                right = space[scores[:, space].argmax(axis=1)] == place[class_id]
+                found[class_id] = 100 * float(right.mean())
+    return tuple(_grouped(earlier, found) for earlier, found in zip(known, shares, strict=True))
+
+
+def _grouped(known: Generation, found: Mapping[str, float]) -> Accuracy:
+    flags = dict(zip(known.class_ids, known.seen.tolist(), strict=True))
+    seen, unseen = ([share for c, share in found.items() if flags[c] is flag] for flag in (True, False))
+    return Accuracy(mean(seen), mean(unseen))
 
 
 def _batches(generation: Generation, tests: Tests) -> Iterator[Labelled]:

@@ -11,7 +11,7 @@ from small_data import data as small
 
 from stream_cgzsl.benchmark.datasets import data_folder, load
 from stream_cgzsl.benchmark.metrics_document import metrics_document
-from stream_cgzsl.benchmark.scores import Accuracy, Readings, Scores, Scoring, accuracy, narrowed, run
+from stream_cgzsl.benchmark.scores import Accuracy, Readings, Scores, Scoring, accuracy, recalculated, run
 from stream_cgzsl.benchmark.settings import Plan, plan_for
 from stream_cgzsl.generation import Generation
 from stream_cgzsl.learners import create
@@ -46,10 +46,16 @@ def test_a_class_without_test_rows_does_not_count() -> None:
 
 
 def test_an_earlier_window_is_judged_in_its_own_label_space() -> None:
-    early, final = generation("ac", "a"), generation("abcd", "abc")
-    assert narrowed(final, early).class_ids == ("a", "c")
+    early, late, final = generation("ac", "a"), generation("abcd", "ab"), generation("abcd", "abc")
     # without b and d around, the rows that leaned to them fall back to the first of the equal ones
-    assert accuracy(narrowed(final, early), early, TESTS) == Accuracy(seen=100.0, unseen=50.0)
+    assert recalculated(final, [early, late], TESTS) == (
+        Accuracy(seen=100.0, unseen=50.0),
+        Accuracy(seen=87.5, unseen=25.0),
+    )
+
+
+def test_a_class_that_is_gone_since_does_not_count() -> None:
+    assert accuracy(generation("acd", "a"), generation("abc", "ab"), TESTS) == Accuracy(seen=100.0, unseen=50.0)
 
 
 def test_a_class_that_was_unseen_then_counts_as_unseen_though_it_is_learned_since() -> None:
