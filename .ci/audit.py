@@ -51,13 +51,21 @@ def told(document: dict[str, Any], why_not: str, service: str) -> tuple[list[str
         return [f"audit: NOT DONE, the advisories of {service} could not be had: {reason}"], 2
     known = [(package, found) for package in looked_up for found in package["vulns"]]
     lines = [
-        f"audit: VULNERABLE {package['name']} {package['version']}: {found['id']} ({', '.join(found.get('aliases', []))}), "
+        f"audit: VULNERABLE {package['name']} {package['version']}: {_names(found)}, "
         f"fixed in {', '.join(found.get('fix_versions', [])) or 'no version yet'}"
         for package, found in known
     ]
     lines += [f"audit: not looked up: {package['name']}: {package['skip_reason']}" for package in skipped]
-    lines.append(f"audit: {len(known)} known vulnerabilities in {len(looked_up)} packages, by the advisories of {service}")
+    lines.append(
+        f"audit: {len(known)} known vulnerabilities in {len(looked_up)} packages, by the advisories of {service}"
+    )
     return lines, 1 if known else 0
+
+
+def _names(found: dict[str, Any]) -> str:
+    """Its name, and those it has elsewhere."""
+    aliases = ", ".join(found.get("aliases", []))
+    return f"{found['id']} ({aliases})" if aliases else str(found["id"])
 
 
 if __name__ == "__main__":
