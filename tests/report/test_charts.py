@@ -24,7 +24,7 @@ def test_a_scale_holds_all_values_between_its_ticks(numbers: list[float], zero: 
     assert all(-1e-6 <= scale(number) <= 1 + 1e-6 for number in numbers)
     assert (scale.ticks[0], scale.ticks[-1]) == (scale.low, scale.high)
     assert 2 <= len(scale.ticks) <= 9 and all(a < b for a, b in pairwise(scale.ticks))
-    assert not zero or scale.low <= 0
+    assert not zero or scale.low <= 0 <= scale.high
 
 
 @pytest.mark.parametrize(

@@ -31,14 +31,14 @@ def _step(span: float, ticks: int) -> float:
 
 
 def linear(values: Iterable[float], ticks: int = 5, zero: bool = False, most: float | None = None) -> Scale:
-    """A scale whose ends are ticks, around all values; `zero` begins it there, `most` ends it there at the latest."""
+    """A scale whose ends are ticks, around all values; `zero` is on it, `most` ends it there at the latest."""
     known = [value for value in values if math.isfinite(value)] or [0.0, 1.0]
     low, high = min(known), max(known)
     if zero:
-        low = min(0.0, low)
+        low, high = min(0.0, low), max(0.0, high)
     if high - low < 1e-9 * max(1.0, abs(high)):
         room = abs(high) * 0.1 if abs(high) > 1e-9 else 1.0
-        low, high = (0.0, high + room) if zero else (low - room, high + room)
+        low, high = (low, high + room) if zero else (low - room, high + room)
     step = _step(high - low, ticks)
     first, last = math.floor(low / step + 1e-9), math.ceil(high / step - 1e-9)
     marks = tuple(float(f"{number * step:.10g}") for number in range(first, last + 1))

@@ -2,6 +2,7 @@
 import { draw, redrawTimes } from "./view.js";
 
 const SILENCE = 35_000;  // several beats of the server
+const BUS_SILENCE = 12_000;  // several looks at the bus
 const AGAIN = 2_000;
 const NEWS = 10_000;  // who listens to the page is told no more often than this
 
@@ -11,12 +12,14 @@ const news = document.getElementById("news");
 const parts = {};
 let source = null;
 let heard = Date.now();
+let looked = Date.now();  // when the bus last answered, as far as we were told
 let lostSince = null;
 
 function show() {
   const status = parts.status ?? { state: "connecting", problem: null };
   const lost = lostSince !== null;
-  const word = lost ? "lost" : status.state;
+  const silent = status.state === "following" && Date.now() - looked > BUS_SILENCE;
+  const word = lost ? "lost" : silent ? "away" : status.state;
   const words = { lost: "no connection", away: "bus away", following: "following", connecting: "connecting" };
   if (state.textContent !== words[word]) say(words[word]);
   state.textContent = words[word];
@@ -24,7 +27,9 @@ function show() {
   const since = lost ? new Date(lostSince).toLocaleTimeString() : "";
   problem.textContent = lost
     ? `The page lost its server at ${since} and goes on trying. What stands here is from before.`
-    : status.problem ?? "";
+    : silent
+      ? `The bus has not answered since ${new Date(looked).toLocaleTimeString()}. What stands here is from before.`
+      : status.problem ?? "";
   problem.hidden = !problem.textContent;
   document.body.classList.toggle("stale", lost || word === "away");
 }
@@ -57,6 +62,7 @@ function listen() {
     source.addEventListener(name, (event) => {
       const before = parts.windows?.[0]?.number;
       parts[name] = JSON.parse(event.data);
+      if (name === "status") looked = Date.now();
       draw(name, parts);
       if (name === "windows" && before !== undefined && parts.windows[0] && parts.windows[0].number !== before) {
         const { number, seen, unseen } = parts.windows[0];
@@ -75,11 +81,11 @@ function hear() {
 
 setInterval(() => {
   redrawTimes(parts);
+  show();
   if (waiting !== null && Date.now() - spoken >= NEWS) speak();
   if (Date.now() - heard > SILENCE) {
     lostSince ??= heard;
     listen();
-    show();
   }
 }, 1_000);
 listen();

@@ -65,7 +65,7 @@ def _follow(bus: Bus, topics: Topics, parts: Parts, stop: threading.Event) -> No
     """From the newest records there are until `stop`, or until the bus is away."""
     access.require(bus, topics, "watcher")
     roles = {topics[role]: role for role in _KEPT}
-    board, tried, looked = Board(), -1, 0.0
+    board, tried, looked, looks = Board(), -1, 0.0, 0
     with closing(Tail(bus, {topics[role]: keep * _ROOM for role, keep in _KEPT.items()})) as tail:
         parts.put(stream=_stream(topics, bus.url))
         while not stop.is_set():
@@ -79,9 +79,9 @@ def _follow(bus: Bus, topics: Topics, parts: Parts, stop: threading.Event) -> No
                 parts.put(**board.parts())
                 stop.wait(_PAUSE_SECONDS)
             if time.monotonic() - looked >= _LOOK_SECONDS:
-                looked = time.monotonic()
+                looked, looks = time.monotonic(), looks + 1
                 tail.catch_up()
-                parts.put(lag=lag(bus, topics, board.newest, board.evaluated), status=_status("following"))
+                parts.put(lag=lag(bus, topics, board.newest, board.evaluated), status=_status("following", looks=looks))
 
 
 def _take(board: Board, role: str, record: Record) -> None:
@@ -103,5 +103,6 @@ def _stream(topics: Topics, bus: str | None) -> dict[str, str | None]:
     return {"prefix": topics.prefix, "bus": bus, "version": __version__}
 
 
-def _status(state: str, problem: str | None = None) -> dict[str, str | None]:
-    return {"state": state, "problem": problem}
+def _status(state: str, problem: str | None = None, looks: int = 0) -> dict[str, str | int | None]:
+    """`looks` counts how often the bus has answered: a page that sees it stand still knows before any time limit does."""
+    return {"state": state, "problem": problem, "looks": looks}
