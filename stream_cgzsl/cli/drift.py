@@ -73,7 +73,8 @@ def _table(found: list[GenerationDrift]) -> Table:
             str(one.generation),
             f"{one.answers:,}",
             "-" if one.unknown is None else f"{100 * one.unknown:.1f} %",
-            *map(_number, (*one.scores.at(_SHOWN), *one.margins.at(_SHOWN), one.movement_mean, one.movement_max)),
+            *("-" if value is None else f"{value:.3g}" for value in (*one.scores.at(_SHOWN), *one.margins.at(_SHOWN))),
+            *("-" if angle is None else f"{angle:.3f}" for angle in (one.movement_mean, one.movement_max)),
             Text(", ".join(class_id for class_id, _ in one.movers)),
         )
     return table
@@ -81,7 +82,3 @@ def _table(found: list[GenerationDrift]) -> Table:
 
 def _columns(name: str) -> list[str]:
     return [f"{name}\n{100 * share:g} %" for share in _SHOWN]
-
-
-def _number(value: float | None) -> str:
-    return "-" if value is None else f"{value:.3g}"

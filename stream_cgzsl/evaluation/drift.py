@@ -25,6 +25,8 @@ SHARES = (0.05, 0.25, 0.5, 0.75, 0.95)
 MOVERS = 3
 """How many of the classes that moved most are told."""
 
+_ROUNDING = 1e-6  # radians: projections that were only scaled turn by less
+
 
 @dataclass
 class GenerationDrift:
@@ -52,8 +54,8 @@ class GenerationDrift:
         angles = list(evaluation.movement.values())
         if angles:
             self.movement_mean, self.movement_max = float(np.mean(angles)), max(angles)
-            most = sorted(evaluation.movement.items(), key=lambda item: (-item[1], item[0]))
-            self.movers = tuple(most[:MOVERS])
+            turned = [(class_id, angle) for class_id, angle in evaluation.movement.items() if angle > _ROUNDING]
+            self.movers = tuple(sorted(turned, key=lambda item: (-item[1], item[0]))[:MOVERS])
 
     def document(self) -> dict[str, Any]:
         """JSON-ready."""

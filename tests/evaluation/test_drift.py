@@ -34,11 +34,12 @@ def topics(bus: Bus) -> Iterator[Topics]:
         Prediction(request_id="bad", status="invalid", error="?"),
     )
     movement = {"a": 0.25, "[bold]b": 0.5, "c": 0.0, "d": 0.1}
+    rounding = {"a": 1.0, "b": 3e-8}
     producer.events(
         "evaluations",
         Evaluation(generation=1, digest="0" * 64, samples=0),
         Evaluation(generation=2, digest="0" * 64, samples=0, movement=movement),
-        Evaluation(generation=3, digest="0" * 64, samples=0, movement={"a": 1.0}),
+        Evaluation(generation=3, digest="0" * 64, samples=0, movement=rounding),
     )
     yield topics
 
@@ -95,7 +96,7 @@ def test_answers_and_movement_by_generation(bus: Bus, topics: Topics) -> None:
             "unknown": None,
             "score": NOTHING,
             "margin": NOTHING,
-            "movement": {"mean": 1.0, "max": 1.0, "most": {"a": 1.0}},
+            "movement": {"mean": pytest.approx(0.5), "max": 1.0, "most": {"a": 1.0}},
         },
     ]
     assert [one.document() for one in drift(bus, topics)] == expected
@@ -107,8 +108,8 @@ def test_the_command_prints_a_table_or_a_document(bus: Bus, topics: Topics, caps
     rows = {words[0]: words[1:] for line in capsys.readouterr().out.splitlines() if (words := line.split())}
     two = drift(bus, topics)[2]
     quantiles = [f"{value:.3g}" for value in (*two.scores.at((0.05, 0.5)), *two.margins.at((0.05, 0.5)))]
-    assert rows["2"] == ["40", "25.0", "%", *quantiles, "0.212", "0.5", "[bold]b,", "a,", "d"]
-    assert rows["3"] == ["0", "-", "-", "-", "-", "-", "1", "1", "a"]
+    assert rows["2"] == ["40", "25.0", "%", *quantiles, "0.212", "0.500", "[bold]b,", "a,", "d"]
+    assert rows["3"] == ["0", "-", "-", "-", "-", "-", "0.500", "1.000", "a"]
     assert main(["drift", "--json", "--last", "2", *where]) == 0
     document = json.loads(capsys.readouterr().out)
     assert document["prefix"] == topics.prefix
