@@ -74,8 +74,9 @@ def _marks(figures: Figures, deviation: Figures | None, scale: Scale, y: float, 
     if seen is not None and unseen is not None:
         ends = {"x1": percent(scale(seen)), "x2": percent(scale(unseen))}
         parts.append(el("line", **ends, y1=height, y2=height, class_=f"span {style}".strip()))
-    drawn = (("circle", "seen", seen), ("diamond", "unseen", unseen), ("bar", "harmonic", harmonic))
-    for (shape, kind, value), spread_of in zip(drawn, _three(deviation), strict=True):
+    drawn = (("bar", "harmonic", harmonic), ("circle", "seen", seen), ("diamond", "unseen", unseen))
+    spreads = _three(deviation)
+    for (shape, kind, value), spread_of in zip(drawn, (spreads[2], *spreads[:2]), strict=True):
         if value is None:
             continue
         if spread_of:

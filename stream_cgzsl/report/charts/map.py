@@ -19,6 +19,7 @@ _EDGE = 18.0
 _COLOURS = 6  # as many as the style sheet has
 _NAMED = 24  # more classes than that cannot be named side by side
 _CROSS = 3.2
+_NAME_WIDTH, _NAME_HEIGHT = 150.0, 20.0
 
 
 def by_class(features: FeatureMap) -> list[tuple[str, list[MapPoint], list[MapPoint]]]:
@@ -32,20 +33,35 @@ def by_class(features: FeatureMap) -> list[tuple[str, list[MapPoint], list[MapPo
 def scatter(name: str, description: str, features: FeatureMap) -> Element:
     classes = by_class(features)
     place = _Placing(features.points)
-    paths, names = [], []
     middles = [_middle(real or replayed, place) for _, real, replayed in classes]
-    colours = _colours(middles)
-    for (class_id, real, replayed), colour, (x, y) in zip(classes, colours, middles, strict=True):
-        dots = "".join(f"M{spell(x)} {spell(y)}h0" for x, y in map(place, real))
-        crosses = "".join(_cross(*place(point)) for point in replayed)
-        drawn = el(
-            "g", el("title", class_id), el("path", d=crosses, class_="crosses"), el("path", d=dots, class_="dots")
+    clusters = [
+        el(
+            "g",
+            el("title", class_id),
+            el("path", d="".join(_cross(*place(point)) for point in replayed), class_="crosses"),
+            el("path", d="".join(_dot(*place(point)) for point in real), class_="dots"),
+            class_=f"cluster class-{colour}",
         )
-        drawn.set("class", f"cluster class-{colour}")
-        paths.append(drawn)
-        names.append(el("text", short(class_id, 22), x=percent(x / WIDTH), y=percent(y / HEIGHT), class_="name middle"))
-    plane = inner(f"0 0 {WIDTH:g} {HEIGHT:g}", paths)
-    return drawing(name, description, plane, names if len(classes) <= _NAMED else None, class_="map")
+        for (class_id, real, replayed), colour in zip(classes, _colours(middles), strict=True)
+    ]
+    names = _names([class_id for class_id, _, _ in classes], middles) if len(classes) <= _NAMED else None
+    return drawing(name, description, inner(f"0 0 {WIDTH:g} {HEIGHT:g}", clusters), names, class_="map")
+
+
+def _names(class_ids: Sequence[str], middles: Sequence[Place]) -> list[Element]:
+    """Each at the middle of its class, from the top downwards, and below those it would cover."""
+    taken: list[Place] = []
+    found = []
+    for class_id, (x, y) in sorted(zip(class_ids, middles, strict=True), key=lambda pair: pair[1][1]):
+        for other, height in taken:
+            if abs(other - x) < _NAME_WIDTH and abs(y - height) < _NAME_HEIGHT:
+                y = height + _NAME_HEIGHT
+        taken.append((x, y))
+        side = "start" if x < 0.2 * WIDTH else "end" if x > 0.8 * WIDTH else "middle"
+        for length, room in ((24, "roomy"), (13, "narrow")):  # the style sheet shows one of them
+            at = {"x": percent(x / WIDTH), "y": percent(y / HEIGHT), "class_": f"name {side} {room}"}
+            found.append(el("text", short(class_id, length), **at))
+    return found
 
 
 def _middle(points: Sequence[MapPoint], place: _Placing) -> Place:
@@ -77,6 +93,10 @@ class _Placing:
     def __call__(self, point: MapPoint) -> Place:
         x, y = (point.x - self._middle[0]) * self._scale, (point.y - self._middle[1]) * self._scale
         return WIDTH / 2 + x, HEIGHT / 2 - y
+
+
+def _dot(x: float, y: float) -> str:
+    return f"M{spell(x)} {spell(y)}h0"
 
 
 def _cross(x: float, y: float) -> str:

@@ -76,7 +76,7 @@ def _labels(panel: SimilarityPanel, scale: Scale) -> list[Element]:
     for near, height in zip(top, heights, strict=True):
         kind = "harmonic strong" if near.class_id == panel.class_id else "seen" if near.seen else "unseen"
         text = el(
-            "text", el("title", near.class_id), short(near.class_id, 14), dx="12", dy="0.35em", class_=f"label {kind}"
+            "text", el("title", near.class_id), short(near.class_id, 16), dx="12", dy="0.35em", class_=f"label {kind}"
         )
         text.set("x", "100%")
         text.set("y", percent(1 - height))

@@ -9,6 +9,8 @@ from stream_cgzsl.report.markup import el
 from stream_cgzsl.report.numbers import plain
 from stream_cgzsl.report.sections.parts import Section, section
 
+_OWN = "The paper’s own system"  # which its tables call "Ours"
+
 
 def beside_paper(run: RunDocument) -> Section | None:
     """None where the paper has no figures for the data set and setting."""
@@ -16,7 +18,7 @@ def beside_paper(run: RunDocument) -> Section | None:
     if not known:
         return None
     ours = Row(f"{run.learner}, this run", run.recalculated, strong=True)
-    theirs = [Row(row.system, row.figures, ours=False) for row in known]
+    theirs = [Row(_OWN if row.system == "Ours" else row.system, row.figures, ours=False) for row in known]
     rows = sorted([ours, *theirs], key=lambda row: -1.0 if row.figures.mH is None else row.figures.mH, reverse=True)
     title = "This run and the systems of the paper"
     text = "Recalculated at the end, as the paper counts; ordered by mH."

@@ -44,7 +44,7 @@ def headline(run: RunDocument) -> Element:
     over = f"mean over {many(len(run.windows), 'window')}"
     return el(
         "dl",
-        _figure("mH", f"harmonic mean of the next two, {over}", plain(run.as_of.mH), "harmonic"),
+        _figure("mH", f"harmonic mean of seen and unseen, {over}", plain(run.as_of.mH), "harmonic"),
         _figure("mSA", "percent right of learned classes", plain(run.as_of.mSA), "seen"),
         _figure("mUA", "percent right of classes known by description only", plain(run.as_of.mUA), "unseen"),
         _figure("Forgetting", "points lost on learned classes since their best", plain(run.forgetting), ""),

@@ -16,7 +16,7 @@ from stream_cgzsl.report.numbers import NONE, count, plain, seconds, spread
 from stream_cgzsl.report.sections.beside_paper import comparable
 from stream_cgzsl.report.sections.parts import Section, command, facts, section
 
-_TEXT = "Means of all windows, each as of its own time; bands and bars are deviations over seeds."
+_TEXT = "Means of all windows, each as of its own time"
 
 
 def opening(study: StudyDocument) -> list[Node]:
@@ -53,10 +53,11 @@ def chart(study: StudyDocument) -> Section | None:
 def _rows(study: StudyDocument) -> Element:
     rows = [Row(row.label, row.as_of, row.deviation, row.paper) for row in study.rows]
     title = "mSA, mUA and mH of every row"
+    text = f"{_TEXT}; bands are deviations over seeds." if any(row.deviation for row in rows) else f"{_TEXT}."
     hollow = (
         f"hollow: printed in the paper, {study.paper_extractor} features" if any(row.other for row in rows) else None
     )
-    return figure(title, _TEXT, [dumbbells(title, _TEXT, rows)], None, dumbbell_legend(hollow), "wide")
+    return figure(title, text, [dumbbells(title, text, rows)], None, dumbbell_legend(hollow), "wide")
 
 
 def _lines(study: StudyDocument, rows: Sequence[StudyRow]) -> Element:
@@ -71,14 +72,15 @@ def _lines(study: StudyDocument, rows: Sequence[StudyRow]) -> Element:
              if value is not None for sign in (-1, 1)]  # fmt: skip
     at = [across(x) for x, _ in ordered]
     title = f"mSA, mUA and mH by {study.x_label or 'value'}"
-    drawn = lines(title, _TEXT, series, at, axis_of(across, study.x_label or ""), linear(reach, most=100.0), "percent")
+    text = f"{_TEXT}; upright lines are deviations over seeds." if any(row.deviation for row in rows) else f"{_TEXT}."
+    drawn = lines(title, text, series, at, axis_of(across, study.x_label or ""), linear(reach, most=100.0), "percent")
     data = Table(
         title,
         [study.x_label or "x", "mSA", "mUA", "mH"],
         [[f"{x:g}", *_means(row)] for x, row in ordered],
         at,
     )
-    return figure(title, _TEXT, [drawn], data, class_="wide")
+    return figure(title, text, [drawn], data, class_="wide")
 
 
 def _values(rows: Sequence[StudyRow], name: str) -> tuple[list[float | None], list[float | None]]:

@@ -39,9 +39,8 @@ def losses(run: RunDocument) -> Element | None:
         for window in run.windows
     ]
     text = "The last value of each term in each window’s training; every term on its own scale."
-    return figure(
-        "Losses, term by term", text, charts, Table("Losses", ["window", *terms], rows, at), class_="wide small"
-    )
+    look = "wide small" if len(terms) > 1 else ""
+    return figure("Losses, term by term", text, charts, Table("Losses", ["window", *terms], rows, at), class_=look)
 
 
 def cost(run: RunDocument) -> Element | None:
