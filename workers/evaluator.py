@@ -92,9 +92,10 @@ class EvaluatorWorker:
         with self._bus.reader({windows: self._bus.begin_offsets(windows.topic)[0]}) as reader:
             while not self._stop.is_set():
                 self._alive()
-                records = reader.poll(_POLL_SECONDS)
+                records = [ledger.parse(record) for record in reader.poll(_POLL_SECONDS)]
+                examiner.look_ahead(records)
                 for record in records:
-                    self._take(publisher, examiner, ledger.parse(record))
+                    self._take(publisher, examiner, record)
                 if not records:
                     self._why_not_ready = None
                 if examiner.feed is not None:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+from bisect import bisect_left
+from collections.abc import Callable, Sequence
 
 from stream_cgzsl.bus import Bus
 from stream_cgzsl.bus.topics import Topics
@@ -16,6 +17,9 @@ from stream_cgzsl.schemas import Evaluation, LedgerRecord
 from stream_cgzsl.windows import ledger
 
 log = logging.getLogger(__name__)
+
+_MANY = 16
+"""So many generations behind, it is worth while to find out first which of them are left."""
 
 
 class Examiner:
@@ -38,9 +42,33 @@ class Examiner:
         self._alive = alive
         self.last = last
         self._record: LedgerRecord | None = None  # the one before
+        self._first_left = 0  # older generations are gone
         self._generation: Generation | None = None  # the newest that was evaluated
         self._holdout: Holdout | None = None
         self.feed: HoldoutFeed | None = None
+
+    def look_ahead(self, records: Sequence[LedgerRecord]) -> None:
+        """Finds out where the generations that are still there begin, of many records that will be examined next.
+
+        Compaction takes the oldest first, so that few of them need to be looked at.
+        """
+        ahead = [record for record in records if record.number > self._number]
+        if len(ahead) > _MANY:
+            gone = bisect_left(ahead, True, key=self._is_left)
+            self._first_left = ahead[gone].number if gone < len(ahead) else ahead[-1].number + 1
+
+    def _is_left(self, record: LedgerRecord) -> bool:
+        self._alive()
+        try:
+            ledger.load_generation(self._bus, self._topics, record)
+        except ledger.Incomplete:
+            return False
+        return True
+
+    @property
+    def _number(self) -> int:
+        """The newest generation that is evaluated."""
+        return 0 if self.last is None else self.last.generation
 
     def examine(self, record: LedgerRecord) -> Evaluation | None:
         """The evaluation of a record's generation; None where there is one already, and for the genesis.
@@ -51,11 +79,12 @@ class Examiner:
         before, self._record = self._record, record
         if self._holdout is None:
             self._begin(record)
-        number = 0 if self.last is None else self.last.generation
-        if record.number <= number:
-            if self.last is not None and record.number == number:
+        if record.number <= self._number:
+            if self.last is not None and record.number == self._number:
                 self._check(self.last, record)
             return None
+        if record.number < self._first_left:
+            raise ledger.Incomplete(f"the first one left is {self._first_left}")
         generation = ledger.load_generation(self._bus, self._topics, record)
         assert self.feed is not None and self._holdout is not None
         self.feed.read_to(record.holdout, self._alive)

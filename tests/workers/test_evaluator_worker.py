@@ -170,6 +170,25 @@ def test_dead_letters_of_a_generation_that_is_gone_come_with_the_next(embedded: 
     assert len(letters(embedded.bus, embedded.topics)) == len(REASONS)
 
 
+def test_a_long_history_that_is_gone_is_passed_over_at_once(embedded: Stream, monkeypatch: pytest.MonkeyPatch) -> None:
+    for number in range(1, 101):
+        embedded.commit(made(number, "ab", "a"))
+    for number in range(1, 91):
+        embedded.take_projections(number)
+    original, loaded = ledger.load_generation, []
+
+    def load(bus: Bus, topics: Any, record: Any) -> Any:
+        loaded.append(record.number)
+        return original(bus, topics, record)
+
+    monkeypatch.setattr(ledger, "load_generation", load)
+    with embedded.evaluator() as worker:
+        found = embedded.wait_for(100, worker.alive)
+    assert [e.generation for e in found] == list(range(91, 101))
+    assert worker.metrics.registry.get_sample_value("cgzsl_evaluations_total", {"outcome": "gone"}) == 90
+    assert len([number for number in loaded if number < 91]) < 10
+
+
 # ---- what it tells, and when it must stop
 
 
