@@ -55,6 +55,13 @@ def test_the_papers_figures_travel_along(wheel: ZipFile) -> None:
     assert "stream_cgzsl/benchmark/paper.json" in wheel.namelist()
 
 
+def test_the_pages_travel_along(wheel: ZipFile) -> None:
+    report = ROOT / "stream_cgzsl" / "report"
+    pages = {path.relative_to(ROOT).as_posix() for kind in ("css", "js") for path in report.rglob(f"*.{kind}")}
+    assert len(pages) == 5
+    assert pages <= set(wheel.namelist())
+
+
 def test_the_command_is_installed(wheel: ZipFile) -> None:
     (entry,) = (name for name in wheel.namelist() if name.endswith("entry_points.txt"))
     assert "stream-cgzsl = stream_cgzsl.cli:main" in wheel.read(entry).decode()

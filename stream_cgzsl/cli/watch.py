@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import argparse
+import logging
 
 from stream_cgzsl.cli.flags import STREAM, add, settings_from, topics_from
+
+log = logging.getLogger("watch")
 
 PORT = 8050
 
@@ -19,10 +22,13 @@ def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> N
 
 def run(arguments: argparse.Namespace) -> None:
     from stream_cgzsl.report.live import watch
+    from stream_cgzsl.report.live.server import is_loopback
     from stream_cgzsl.workers.process import start_logging, stop_on_signals
 
     settings = settings_from(arguments)
     start_logging(settings.log_level)
+    if not is_loopback(settings.host):
+        log.warning("whoever can reach %s can watch the stream: there is no password", settings.host)
     port = PORT if settings.port is None else settings.port
     watch(settings.bus, topics_from(settings), settings.host, port, stop_on_signals(), _tell)
 
