@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import os
+import queue
 import subprocess
 import sys
+import threading
 import time
 import uuid
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from urllib.request import urlopen
 
 import pytest
 from acls import Operator, login, printed_rights, url_of
@@ -37,6 +40,7 @@ from stream_cgzsl.errors import Refused
 from stream_cgzsl.evaluation import published
 from stream_cgzsl.metrics import EvaluatorMetrics
 from stream_cgzsl.projections import Projections
+from stream_cgzsl.report.live import watch
 from stream_cgzsl.schemas import Holdout, Message
 from stream_cgzsl.settings import Settings
 from stream_cgzsl.windows import ledger
@@ -116,6 +120,20 @@ def test_the_commands_give_the_rights_of_the_table(capsys: pytest.CaptureFixture
     wanted = [(f"User:birds-{user}", right) for user, kind in ACCESS.items() for right in kind.rights(topics)]
     assert sorted(printed_rights(printed)) == sorted(wanted)
     assert "--bootstrap-server one:1,two:2 " in printed and "secret" not in printed
+
+
+def test_a_watcher_sees_the_stream_but_not_the_scorers_group(guarded: Guarded) -> None:
+    stop, addresses = threading.Event(), queue.Queue[str]()
+    where = (guarded.url("watcher"), TOPICS, "127.0.0.1", 0, stop, addresses.put)
+    thread = threading.Thread(target=watch, args=where, daemon=True)
+    thread.start()
+    with urlopen(f"{addresses.get(timeout=60)}events", timeout=60) as events:
+        lag = next(line for line in events if b'"samples":' in line and b'"features":' in line)
+        state = next(line for line in events if b'"state":' in line)
+    stop.set()
+    thread.join(60)
+    assert b'"samples":null' in lag
+    assert b'"state":"following","problem":null' in state
 
 
 def test_commands_for_one_user(capsys: pytest.CaptureFixture[str]) -> None:
