@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
-from stream_cgzsl.bus.interface import Bus, Record, TopicPartition, TopicSpec
-from stream_cgzsl.bus.sqlite import SqliteBus
+from stream_cgzsl.bus.interface import Bus, TopicPartition, TopicSpec
 from stream_cgzsl.bus.topics import Topics
-from stream_cgzsl.errors import Refused, UsageError
-from stream_cgzsl.schemas.message import Message
+from stream_cgzsl.errors import UsageError
 from stream_cgzsl.schemas.roles import ROLES
 
 
@@ -22,8 +20,7 @@ def copy(
     """Copies the topics of these roles as they are now; returns the number of records. `told` hears of each batch.
 
     A learner may be at work meanwhile: the ledger's end is taken first, so that all it speaks of is in the copy. The
-    target must not have the topics yet, or have them empty. To SQLite everything keeps its place. To Kafka only
-    what has no gaps can: offsets are the broker's to give. Raises `Refused` where a place cannot be kept.
+    target must not have the topics yet, or have them empty and untouched. Raises `Refused` where a place cannot be kept.
     """
     there, already = source.topics(), target.topics()
     specs = [
@@ -55,31 +52,14 @@ def _copy_partition(
     source: Bus, target: Bus, tp: TopicPartition, begin: int, end: int, told: Callable[[str, int], None]
 ) -> int:
     count = 0
-    with source.reader({tp: begin}) as reader:
+    with source.reader({tp: begin}) as reader, target.placing(tp) as placing:
+        placing.begin(begin)
         while reader.position(tp) < end:
             records = [record for record in reader.poll(1.0) if record.offset < end]
             if not records:
                 continue
-            if isinstance(target, SqliteBus):
-                target.place(tp, records)
-            else:
-                _send(target, tp, records)
+            placing.add(records)
             count += len(records)
             told(tp.topic, len(records))
-    if isinstance(target, SqliteBus):
-        target.bound(tp, begin, end)
+        placing.end(end)
     return count
-
-
-def _send(target: Bus, tp: TopicPartition, records: list[Record]) -> None:
-    with target.writer() as writer:
-        receipts = [
-            writer.send(tp.topic, Message(r.key, r.value, r.headers, r.timestamp_ms), tp.partition) for r in records
-        ]
-        writer.flush()
-    for record, receipt in zip(records, receipts, strict=True):
-        if record.offset != receipt.offset:
-            raise Refused(
-                f"{target.url}: {tp.topic}/{tp.partition} offset {record.offset} came to stand at {receipt.offset}; the "
-                "source has gaps (transaction markers, compaction, expiry) that Kafka cannot repeat: copy to SQLite instead"
-            )

@@ -8,7 +8,7 @@ A bus and what it hands out belong to one thread, except where a docstring says 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from typing import NamedTuple
@@ -175,6 +175,31 @@ class Publisher(AbstractContextManager["Publisher"], ABC):
         self.close()
 
 
+class Placing(AbstractContextManager["Placing"], ABC):
+    """Writes one partition of an empty topic with every record at the offset it has already: for copies.
+
+    `begin`, then `add` as often as needed, in the order of offsets, then `end`. Raises `Refused` where a place cannot be kept.
+    """
+
+    @abstractmethod
+    def begin(self, first: int) -> None:
+        """The partition is to begin at `first`: what was before has expired."""
+
+    @abstractmethod
+    def add(self, records: Sequence[Record]) -> None:
+        """Blocks until all of them but perhaps the last are acknowledged."""
+
+    @abstractmethod
+    def end(self, end: int) -> None:
+        """The partition is to end at `end`. Blocks until everything is acknowledged."""
+
+    @abstractmethod
+    def close(self) -> None: ...
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
 class Lock(AbstractContextManager["Lock"], ABC):
     """Held by at most one process, as far as anyone can tell: what must not happen twice is fenced by a `Publisher`."""
 
@@ -243,6 +268,10 @@ class Bus(AbstractContextManager["Bus"], ABC):
     @abstractmethod
     def publisher(self, name: str) -> Publisher:
         """The publisher of that name; from here on every older one of the name is fenced. Blocks for a round trip."""
+
+    @abstractmethod
+    def placing(self, partition: TopicPartition) -> Placing:
+        """Writes a partition at given offsets; it must be empty, and nobody else may write to it."""
 
     @abstractmethod
     def close(self) -> None: ...

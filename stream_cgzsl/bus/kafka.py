@@ -19,6 +19,7 @@ from stream_cgzsl.bus import kafka_rights
 from stream_cgzsl.bus.interface import (
     Bus,
     Lock,
+    Placing,
     Publisher,
     Reader,
     Right,
@@ -30,24 +31,14 @@ from stream_cgzsl.bus.interface import (
 from stream_cgzsl.bus.kafka_clients import opened
 from stream_cgzsl.bus.kafka_errors import missing, talking, translated
 from stream_cgzsl.bus.kafka_lock import KafkaLock
+from stream_cgzsl.bus.kafka_placing import KafkaPlacing
 from stream_cgzsl.bus.kafka_reading import KafkaReader, KafkaSubscription
-from stream_cgzsl.bus.kafka_settings import MAX_RECORD_BYTES, KafkaSettings
+from stream_cgzsl.bus.kafka_settings import KafkaSettings
+from stream_cgzsl.bus.kafka_topics import DESCRIBED, cleanup_of, configuration
 from stream_cgzsl.bus.kafka_writing import KafkaPublisher, KafkaWriter
 from stream_cgzsl.errors import Refused
 
 _RETRY_SECONDS = 0.2
-_CLEANUP = {
-    "keep": {"cleanup.policy": "delete", "retention.ms": "-1", "retention.bytes": "-1"},
-    "expire": {"cleanup.policy": "delete"},
-    "compact": {"cleanup.policy": "compact"},
-}
-_SMALL_SEGMENTS = {"segment.bytes": str(16 * 1024 * 1024)}  # the newest segment is never compacted
-_EVERY_TOPIC = {
-    "max.message.bytes": str(MAX_RECORD_BYTES + 64 * 1024),  # a record, and the batch around it
-    "message.timestamp.type": "CreateTime",
-    "message.timestamp.after.max.ms": str(2**63 - 1),  # an event's own time may be any time
-}
-_DESCRIBED = ("cleanup.policy", "retention.ms", "retention.bytes")
 
 
 class KafkaBus(Bus):
@@ -75,9 +66,11 @@ class KafkaBus(Bus):
     def _kept(self, names: list[str]) -> dict[str, str]:
         if not names:
             return {}
-        wanted = [ConfigResource(ConfigResourceType.TOPIC, name, dict.fromkeys(_DESCRIBED, "")) for name in names]
+        wanted = [ConfigResource(ConfigResourceType.TOPIC, name, dict.fromkeys(DESCRIBED, "")) for name in names]
         described = self._ask(lambda: self._admin.describe_configs(wanted, config_filter="all")).get("topic", {})
-        return {name: _cleanup({key: entry["value"] for key, entry in s.items()}) for name, s in described.items() if s}
+        return {
+            name: cleanup_of({key: entry["value"] for key, entry in s.items()}) for name, s in described.items() if s
+        }
 
     def create(self, specs: Iterable[TopicSpec]) -> None:
         wanted = {spec.name: spec for spec in specs}
@@ -86,12 +79,7 @@ class KafkaBus(Bus):
         topics = {
             spec.name: {
                 "num_partitions": spec.partitions,
-                "configs": {
-                    **_EVERY_TOPIC,
-                    **_CLEANUP[spec.cleanup],
-                    **(_SMALL_SEGMENTS if spec.cleanup == "compact" else {}),
-                    **spec.settings,
-                },
+                "configs": configuration(spec),
             }
             for spec in wanted.values()
         }
@@ -190,16 +178,24 @@ class KafkaBus(Bus):
     def publisher(self, name: str) -> Publisher:
         return KafkaPublisher(self.settings, self.partitions, self.end_offsets, name)
 
+    def placing(self, partition: TopicPartition) -> Placing:
+        topic, number = partition
+        compacted = self.topics()[topic].cleanup == "compact"
+
+        def remove(before: int) -> None:
+            self._ask(lambda: self._admin.delete_records({ClientPartition(topic, number): before}))
+
+        return KafkaPlacing(
+            self.url,
+            partition,
+            self.writer(),
+            publisher=lambda: self.publisher(f"{topic}.{number}.copy"),
+            reached=lambda: self.end_offsets(topic)[number],
+            remove=None if compacted else remove,
+        )
+
     def close(self) -> None:
         for consumer in self._offsets_of.values():
             consumer.close()
         self._offsets_of.clear()
         self._admin.close()
-
-
-def _cleanup(settings: Mapping[str, str]) -> str:
-    """`compact,delete` expires, whatever else it does."""
-    if settings["cleanup.policy"] == "compact":
-        return "compact"
-    kept = settings["cleanup.policy"] == "delete" and settings["retention.ms"] == settings["retention.bytes"] == "-1"
-    return "keep" if kept else "expire"

@@ -15,6 +15,7 @@ from urllib.parse import parse_qs, unquote, urlsplit
 from stream_cgzsl.bus.interface import (
     Bus,
     Lock,
+    Placing,
     Publisher,
     Reader,
     Record,
@@ -107,6 +108,9 @@ class SqliteBus(Bus):
     def publisher(self, name: str) -> Publisher:
         return SqlitePublisher(self.file, name)
 
+    def placing(self, partition: TopicPartition) -> Placing:
+        return SqlitePlacing(self, partition)
+
     def place(self, tp: TopicPartition, records: Sequence[Record]) -> None:
         """Writes records at the offsets they have, which must lie behind everything there is. For copies."""
         with writing(self._db, self.url):
@@ -121,3 +125,22 @@ class SqliteBus(Bus):
 
     def close(self) -> None:
         self._db.close()
+
+
+class SqlitePlacing(Placing):
+    def __init__(self, bus: SqliteBus, tp: TopicPartition) -> None:
+        self._bus = bus
+        self._tp = tp
+        self._first = 0
+
+    def begin(self, first: int) -> None:
+        self._first = first
+
+    def add(self, records: Sequence[Record]) -> None:
+        self._bus.place(self._tp, records)
+
+    def end(self, end: int) -> None:
+        self._bus.bound(self._tp, self._first, end)
+
+    def close(self) -> None:
+        pass  # the connection is the bus's own

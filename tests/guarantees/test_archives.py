@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
+import time
+import uuid
 from pathlib import Path
 
 import pytest
-from altering import altered
+from altering import expire
 from guarded import Stream, Told, new_stream
+from helpers import read
+from kafka import KafkaAdminClient
 
-from stream_cgzsl.bus import Record, connect
+from stream_cgzsl.bus import Bus, Record, TopicPartition, TopicSpec, connect, kafka_placing
 from stream_cgzsl.bus.broker import Broker
 from stream_cgzsl.bus.copy import copy
+from stream_cgzsl.bus.kafka import KafkaBus
+from stream_cgzsl.bus.topics import Topics
 from stream_cgzsl.errors import Refused, UsageError
+from stream_cgzsl.schemas.roles import ROLES
 
 
 @pytest.mark.kafka
@@ -63,8 +70,32 @@ def test_a_stream_there_is_not_is_no_empty_copy(embedded: Stream, tmp_path: Path
 
 
 @pytest.mark.kafka
-def test_what_has_no_gaps_can_go_to_kafka(kafka_url: str, embedded: Stream) -> None:
-    """A run on the embedded bus has none: an archive of it can be brought to a cluster."""
+def test_a_run_on_kafka_can_be_lost_and_restored_from_its_file(
+    mortal: Broker, tmp_path: Path, undisturbed: list[Told]
+) -> None:
+    """Transactions, expired features and compacted topics leave gaps; every record is at its old offset all the same."""
+    file = f"sqlite:///{tmp_path / 'run.db'}"
+    with new_stream(mortal.url, tmp_path) as stream, connect(file) as archive:
+        stream.tell()
+        stream.learn_until(3)
+        expire(stream.bus, stream.topics["features"], 0, 2)
+        copy(stream.bus, archive, stream.topics)
+        before = stream.everything()
+        begins = {role: stream.bus.begin_offsets(stream.topics[role]) for role in ROLES}
+        ends = {role: stream.bus.end_offsets(stream.topics[role]) for role in ROLES}
+        delete_topics(stream.bus, stream.topics)
+        assert stream.run("copy", file, stream.url, bus=False)[0] == 0
+        assert stream.everything() == before
+        assert {role: stream.bus.begin_offsets(stream.topics[role]) for role in ROLES} == begins
+        assert {role: stream.bus.end_offsets(stream.topics[role]) for role in ROLES} == ends
+        assert stream.told() == undisturbed
+        stream.tell(4)  # and it goes on from there
+        stream.learn_until(4)
+        assert stream.told()[:3] == undisturbed and len(stream.told()) == 4
+
+
+@pytest.mark.kafka
+def test_a_run_on_the_embedded_bus_can_be_brought_to_a_cluster(kafka_url: str, embedded: Stream) -> None:
     embedded.tell()
     embedded.learn_until(3)
     with connect(kafka_url) as target:
@@ -75,14 +106,46 @@ def test_what_has_no_gaps_can_go_to_kafka(kafka_url: str, embedded: Stream) -> N
 
 
 @pytest.mark.kafka
-def test_what_has_gaps_cannot_go_to_kafka(kafka_url: str, embedded: Stream, tmp_path: Path) -> None:
-    embedded.tell(1)
-    topic = embedded.topics["features"]
-    place = embedded.everything()["features"][2]
+@pytest.mark.parametrize("missing", [{0, 1}, {1}, {2, 3}, {1, 3}, {4, 5, 6}, set(range(1, 30)), set(range(40))])
+@pytest.mark.parametrize("cleanup", ["keep", "compact"])
+def test_gaps_of_any_size_are_kept_on_kafka(
+    kafka_url: str, tmp_path: Path, missing: set[int], cleanup: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(kafka_placing, "_TOGETHER", 7)  # so that large gaps take several transactions
+    topics = Topics(f"gaps-{uuid.uuid4().hex[:8]}")
+    tp = TopicPartition(topics["features"], 0)
+    records = [
+        Record(*tp, offset, 1_000 + offset, b"%d" % offset, b"v", (("h", b"x"),)) for offset in set(range(40)) - missing
+    ]
+    with connect(f"sqlite:///{tmp_path / 'gaps.db'}") as source, connect(kafka_url) as target:
+        source.create([TopicSpec(tp.topic, 1, cleanup)])
+        with source.placing(tp) as placing:
+            placing.begin(0)
+            placing.add(sorted(records, key=lambda record: record.offset))
+            placing.end(42)
+        assert copy(source, target, topics) == len(records)
+        assert target.end_offsets(tp.topic) == {0: 42}
+        assert read(target, tp.topic) == sorted(records, key=lambda record: record.offset)
 
-    def change(_: str, record: Record) -> Record | None:
-        return None if record == place else record
 
-    holed = altered(embedded, tmp_path / "holed.db", change)
-    with connect(kafka_url) as target, pytest.raises(Refused, match=f"{topic}/.* copy to SQLite instead"):
-        copy(holed.bus, target, embedded.topics)
+@pytest.mark.kafka
+def test_a_gap_that_kafka_cannot_have_is_refused(kafka_url: str, tmp_path: Path) -> None:
+    topics = Topics(f"gaps-{uuid.uuid4().hex[:8]}")
+    tp = TopicPartition(topics["features"], 0)
+    with connect(f"sqlite:///{tmp_path / 'gaps.db'}") as source, connect(kafka_url) as target:
+        source.create([TopicSpec(tp.topic)])
+        with source.placing(tp) as placing:
+            placing.begin(0)
+            placing.add([Record(*tp, 1, 1_000, b"k", b"v", ())])
+            placing.end(2)
+        with pytest.raises(Refused, match=f"{tp.topic}/0: one offset alone before the first record"):
+            copy(source, target, topics)
+
+
+def delete_topics(bus: Bus, topics: Topics) -> None:
+    assert isinstance(bus, KafkaBus)
+    admin = KafkaAdminClient(**bus.settings.admin())
+    admin.delete_topics([topics[role] for role in ROLES])
+    admin.close()
+    while set(bus.topics()) & {topics[role] for role in ROLES}:
+        time.sleep(0.1)
