@@ -62,7 +62,8 @@ class RunRequest:
     def learning(self, bus: str) -> Settings:
         """The settings of the run's workers on that bus.
 
-        Windows are closed by the ends of tasks alone, and the whole test set is evaluated, however large.
+        Windows are closed by the ends of tasks alone, a record that cannot be used ends the run, and the whole test set
+        is evaluated, however large.
         """
         space = self.data.space()
         tests = len(self.data.test_seen) + len(self.data.test_unseen)
@@ -76,6 +77,7 @@ class RunRequest:
                 "count": None,
                 "max_age": None,
                 "event_time": None,
+                "dead_letter_limit": 0,
                 "holdout_gb": max(self.settings.holdout_gb, tests * (4 * space.features + _BESIDE_BYTES) / 1e9),
             }
         )

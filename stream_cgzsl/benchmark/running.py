@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import threading
 import time
+from collections.abc import Mapping
 from contextlib import suppress
-from typing import Protocol
+from typing import Any, Protocol
 
 from stream_cgzsl.benchmark.feeding import Feeder
 from stream_cgzsl.benchmark.run_document import Results, window_lines, write_results
@@ -85,15 +86,18 @@ def run(request: RunRequest, folder: RunFolder, audience: Audience) -> RunDocume
         if folder.finished():
             return folder.document()
         with connect(request.bus or folder.own_bus) as bus:
-            running = _Running(request, folder, bus, audience)
-            running.claim(identity)
+            running = _Running(request, identity, folder, bus, audience)
+            running.claim()
             running.learn()
             return running.finish()
 
 
 class _Running:
-    def __init__(self, request: RunRequest, folder: RunFolder, bus: Bus, audience: Audience) -> None:
+    def __init__(
+        self, request: RunRequest, identity: Mapping[str, Any], folder: RunFolder, bus: Bus, audience: Audience
+    ) -> None:
         self._request = request
+        self._identity = identity
         self._data = as_used(request.data, request.plan, request.order)
         self._folder = folder
         self._bus = bus
@@ -105,11 +109,10 @@ class _Running:
         self._similarities = Similarities(
             {class_id: self._data.test(class_id) for class_id in followed_classes(self._feeder.tasks, self._data)}
         )
-        self._identity: dict[str, object] = {}
         self._spent = folder.spent()
         self._before = self._spent.total - time.monotonic()
 
-    def claim(self, identity: dict[str, object]) -> None:
+    def claim(self) -> None:
         """From here on the folder is this run's. Raises `UsageError` where its stream is somebody else's."""
         learned = len(ledger.read_all(self._bus, self._topics))
         if self._folder.is_new() and learned:
@@ -117,7 +120,6 @@ class _Running:
                 f"{self._bus.url}: the stream {self._topics.prefix!r} has a ledger of {learned} records that this folder "
                 "knows nothing of; choose another --prefix"
             )
-        self._identity = identity
         self._save()
         self._audience.begins(self._request, max(learned - 1, 0))
 
@@ -131,8 +133,14 @@ class _Running:
         def evaluator(bus: Bus, stop: threading.Event) -> EvaluatorWorker:
             return EvaluatorWorker(bus, self._topics, self._settings, EvaluatorMetrics(), stop, patient=False)
 
-        with InThread(self._settings.bus, learner) as learning, InThread(self._settings.bus, evaluator) as evaluating:
-            self._follow(learning, evaluating)
+        url = self._settings.bus
+        try:
+            with InThread(url, learner) as learning, InThread(url, evaluator) as evaluating:
+                self._follow(learning, evaluating)
+        except BaseException:
+            with suppress(UsageError):  # how long the last window took is told to whoever goes on, if it can be
+                self._save()
+            raise
 
     def _follow(self, *workers: InThread) -> None:
         tasks, fed = self._feeder.tasks, self._feeder.fed()

@@ -54,11 +54,13 @@ def run(arguments: argparse.Namespace) -> None:
 @contextmanager
 def going_on(command: str) -> Iterator[None]:
     """Ctrl-C and SIGTERM end what is inside cleanly, and `Interrupted` says how to go on."""
-    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    before = signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
         yield
     except KeyboardInterrupt:
         raise Interrupted(f"interrupted; this goes on from here: {command}") from None
+    finally:
+        signal.signal(signal.SIGTERM, before)
 
 
 def request_from(arguments: argparse.Namespace) -> RunRequest:

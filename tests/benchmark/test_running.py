@@ -7,7 +7,7 @@ import uuid
 from pathlib import Path
 
 import pytest
-from helpers import GENESIS, learner, new_bus, settings_for, sqlite_url
+from helpers import GENESIS, Producer, learner, new_bus, settings_for, sqlite_url
 from small_runs import DATA, TASKS, Watcher, asked, digests, done
 
 from stream_cgzsl.benchmark import scores
@@ -16,11 +16,12 @@ from stream_cgzsl.benchmark.run_request import RunRequest
 from stream_cgzsl.benchmark.running import run
 from stream_cgzsl.bus import connect
 from stream_cgzsl.bus.topics import Topics
-from stream_cgzsl.errors import UsageError
+from stream_cgzsl.errors import TooManyDeadLetters, UsageError
 from stream_cgzsl.evaluation import published
 from stream_cgzsl.learners import create
 from stream_cgzsl.report.document import RunDocument
 from stream_cgzsl.report.page import render
+from stream_cgzsl.schemas import Message
 from stream_cgzsl.windows.ledger import read_all
 from stream_cgzsl.windows.replay import Verdict, verify
 
@@ -222,6 +223,13 @@ def test_a_stream_of_other_sizes_is_refused(tmp_path: Path) -> None:
             worker.alive()
         with pytest.raises(UsageError, match=f"'t'.*features of {GENESIS.features} numbers.*have 20"):
             done(tmp_path / "run", asked(wide, bus=bus.url, prefix="t"))
+
+
+def test_a_record_that_cannot_be_used_ends_the_run(tmp_path: Path) -> None:
+    with new_bus(sqlite_url(tmp_path)) as bus:
+        Producer(bus).send("features", Message(b"heron", b"not a vector"))
+        with pytest.raises(TooManyDeadLetters, match="1 records of window 1 are unusable"):
+            done(tmp_path / "run", asked(bus=bus.url, prefix="t"))
 
 
 def test_a_folder_somebody_works_in_is_refused(tmp_path: Path) -> None:
