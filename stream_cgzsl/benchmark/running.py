@@ -20,6 +20,7 @@ from stream_cgzsl.benchmark.run_record import Learned, RunRecord
 from stream_cgzsl.benchmark.run_request import RunRequest
 from stream_cgzsl.benchmark.settings import as_used
 from stream_cgzsl.benchmark.similarities import Similarities
+from stream_cgzsl.benchmark.training_times import TrainingTimes
 from stream_cgzsl.bus import Bus, TopicPartition, connect
 from stream_cgzsl.bus.topics import Topics
 from stream_cgzsl.environment import choose_device
@@ -27,7 +28,7 @@ from stream_cgzsl.errors import UsageError
 from stream_cgzsl.evaluation.answers import ask, in_batches
 from stream_cgzsl.evaluation.curve import seen_unseen_curve
 from stream_cgzsl.learners import BOUNDS
-from stream_cgzsl.metrics import EvaluatorMetrics, LearnerMetrics
+from stream_cgzsl.metrics import EvaluatorMetrics
 from stream_cgzsl.report.document import RunDocument
 from stream_cgzsl.schemas import Evaluation, LedgerRecord, decode
 from stream_cgzsl.windows import ledger
@@ -52,21 +53,6 @@ class Audience(Protocol):
 
     def learned(self, window: Learned, seconds: float | None) -> None:
         """A task is learned and evaluated; `seconds` is how long it was trained for, where that is known."""
-
-
-class TrainingTimes(LearnerMetrics):
-    """Remembers how long each window was trained for."""
-
-    def __init__(self, training: dict[int, float]) -> None:
-        super().__init__()
-        self._training = training
-        self._total = 0.0
-
-    def committed(self, record: LedgerRecord) -> None:
-        super().committed(record)
-        total = self.registry.get_sample_value("cgzsl_window_phase_seconds_sum", {"phase": "train"}) or 0.0
-        self._training[record.number] = total - self._total
-        self._total = total
 
 
 def run(request: RunRequest, folder: RunFolder, audience: Audience) -> RunDocument:
