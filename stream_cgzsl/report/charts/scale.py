@@ -77,6 +77,7 @@ def named(numbers: Sequence[int], most: int = 6) -> list[int]:
     if count <= most + 1:
         return list(range(count))
     step = math.ceil(_step(numbers[-1] - numbers[0], most))
+    step = 5 if step == 3 else step  # 2.5 is a round step of figures, not of windows
     round_ones = [i for i, number in enumerate(numbers) if number % step == 0]
     if len(round_ones) < 3:
         round_ones = list(range(0, count, math.ceil(count / most)))

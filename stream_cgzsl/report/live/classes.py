@@ -10,7 +10,7 @@ from stream_cgzsl.generation import Generation
 SHOWN = 1200
 """Classes a page draws one by one; of more it tells the number."""
 
-CHANGES = 30
+CHANGES = 12
 
 
 class Classes:

@@ -1,5 +1,5 @@
 // Listens to the stream and says how that goes. What is told is drawn by view.js.
-import { draw, redrawTimes } from "./view.js";
+import { draw, reading } from "./view.js";
 
 const SILENCE = 35_000;  // several beats of the server
 const BUS_SILENCE = 12_000;  // several looks at the bus
@@ -80,7 +80,7 @@ function hear() {
 }
 
 setInterval(() => {
-  redrawTimes(parts);
+  reading(parts);  // it says how long ago
   show();
   if (waiting !== null && Date.now() - spoken >= NEWS) speak();
   if (Date.now() - heard > SILENCE) {

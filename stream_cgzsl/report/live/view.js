@@ -27,17 +27,19 @@ function stream({ stream }) {
   byId("where").textContent = stream.bus ? `Live from ${stream.bus}` : "Live";
 }
 
-function opening({ windows, lag, accuracy }) {
-  const last = windows?.[0];
-  if (!last) {
-    byId("reading").textContent = "No window has closed yet. Describe classes, send features, and they will show here.";
-  } else if (last.number === 0) {
-    byId("reading").textContent = "The stream is new: it has a beginning and no window yet.";
-  } else {
+export function reading({ windows }) {
+  if (!windows) return;
+  const last = windows[0];
+  let text = "No window has closed yet. Describe classes, send features, and they will show here.";
+  if (last) {
     const learned = `${whole(last.seen)} ${last.seen === 1 ? "class" : "classes"} by example`;
-    byId("reading").textContent =
-      `It knows ${learned} and ${whole(last.unseen)} by description alone. Window ${last.number} closed ${ago(last.ms)}.`;
+    text = `It knows ${learned} and ${whole(last.unseen)} by description alone. Window ${last.number} closed ${ago(last.ms)}.`;
   }
+  if (byId("reading").textContent !== text) byId("reading").textContent = text;
+}
+
+function headline({ windows, lag, accuracy }) {
+  const last = windows?.[0];
   const waits = lag ? lag.features + lag.attributes : null;
   const figures = [
     ["Generation", whole(last?.number), last?.digest ? last.digest.slice(0, 12) : "none yet", ""],
@@ -159,9 +161,6 @@ const parts = { stream, classes, accuracy, windows, predictions, letters };
 
 export function draw(name, state) {
   parts[name]?.(state);
-  if (["windows", "lag", "accuracy"].includes(name)) opening(state);
-}
-
-export function redrawTimes(state) {
-  if (state.windows) opening(state);
+  if (["windows", "lag", "accuracy"].includes(name)) headline(state);
+  reading(state);
 }

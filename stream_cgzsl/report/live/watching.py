@@ -46,7 +46,7 @@ def watch(
     parts.put(stream=_stream(topics, None), status=_status("connecting"))
     with closing(LiveServer(host, port, parts)) as server:
         serving(server.url)
-        problem = ""
+        told = ""
         while not stop.is_set():
             try:
                 with connect(url) as bus:
@@ -54,10 +54,10 @@ def watch(
             except UsageError:
                 raise
             except CgzslError as error:
-                if str(error) != problem:
+                if str(error) != told:  # once is enough for the log; the page shows it as long as it lasts
                     log.warning("%s; trying again every %g s", error, _RETRY_SECONDS)
-                problem = str(error)
-                parts.put(status=_status("away", problem))
+                told = str(error)
+                parts.put(status=_status("away", told))
                 stop.wait(_RETRY_SECONDS)
 
 
