@@ -61,7 +61,7 @@ def test_the_array_it_came_from_still_can() -> None:
         np.array([True]),
         np.array(["1"]),
         np.array([1j]),
-        np.array([object()]),
+        np.array([None]),
         np.array([1e39]),
         np.array([np.nan], "<f4"),
         [],
