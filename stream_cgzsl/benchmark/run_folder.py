@@ -81,11 +81,12 @@ class RunFolder:
 
     def write_request(self, identity: Mapping[str, Any], spent: Spent) -> None:
         """Says what run this is, and how long it took so far."""
+        training = spent.training.copy()  # a learner's thread may add to it meanwhile
         document = {
             "identity": dict(identity),
             "seconds": {
                 "total": round(spent.total, 3),
-                "training": {str(n): round(s, 4) for n, s in spent.training.items()},
+                "training": {str(n): round(s, 4) for n, s in training.items()},
             },
         }
         write_whole(self.request, json.dumps(document, indent=1) + "\n")

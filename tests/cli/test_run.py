@@ -217,7 +217,8 @@ def test_a_read_only_folder_is_one_line(capsys: pytest.CaptureFixture[str], tiny
 
 
 def test_an_interrupted_run_says_how_to_go_on_and_does(capsys: pytest.CaptureFixture[str]) -> None:
-    slow = ["run", DATA, "--tasks", "3", "--learner", "adversarial", "--options", "max_iterations=400", "--out", "one"]
+    options = "--options hidden=64 --options max_iterations=120"
+    slow = ["run", DATA, "--tasks", "3", "--learner", "adversarial", *options.split(), "--out", "one"]
     script = Path(sys.executable).with_name("stream-cgzsl")
     with subprocess.Popen([script, *slow], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None and process.stderr is not None
@@ -232,7 +233,7 @@ def test_an_interrupted_run_says_how_to_go_on_and_does(capsys: pytest.CaptureFix
     command = f"stream-cgzsl run {DATA} --setting online --out one --tasks 3 --learner adversarial"
     assert (process.returncode, told) == (
         130,
-        f"stream-cgzsl: interrupted; this goes on from here: {command} --options max_iterations=400\n",
+        f"stream-cgzsl: interrupted; this goes on from here: {command} {options}\n",
     )
     assert not Path("one/metrics.json").exists()
     assert main(slow) == 0
