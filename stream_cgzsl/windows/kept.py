@@ -21,7 +21,7 @@ class KeptSample:
 
     def __init__(self, budget_rows: int, expected_rows: int, features: int) -> None:
         self._budget = max(1, budget_rows)
-        slack = max(16, self._budget // 8)  # room between two trims, so that trimming stays rare
+        slack = max(16, self._budget // 32)  # room between two trims, so that trimming stays rare
         self._rows = np.empty(
             (min(expected_rows, self._budget + slack), features), np.float32
         )  # untouched pages are free
