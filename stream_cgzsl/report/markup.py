@@ -52,8 +52,8 @@ def percent(fraction: float) -> str:
     return f"{spell(100.0 * fraction)}%"
 
 
-def document(root: Element) -> str:
-    """The whole page as text."""
+def whole_page(root: Element) -> str:
+    """The page as text, from its first line to its last."""
     return "<!doctype html>\n" + tostring(root, encoding="unicode", method="html") + "\n"
 
 

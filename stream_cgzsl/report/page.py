@@ -11,30 +11,30 @@ from xml.etree.ElementTree import Element
 from stream_cgzsl import __version__
 from stream_cgzsl.report.charts.marks import shapes
 from stream_cgzsl.report.document import RunDocument, StudyDocument
-from stream_cgzsl.report.markup import Node, document, el
+from stream_cgzsl.report.markup import Node, el, whole_page
 from stream_cgzsl.report.sections import accuracy, balance, beside_paper, opening, record, similarity, study, training
 from stream_cgzsl.report.sections.parts import Section
 
 ICON = "data:image/svg+xml,%3Csvg xmlns='http://www.w3.org/2000/svg' viewBox='0 0 16 16'%3E%3Cpath d='M8 1l7 7-7 7-7-7z' fill='%23b1440e'/%3E%3Ccircle cx='8' cy='8' r='3' fill='%23fff'/%3E%3C/svg%3E"  # noqa: E501
 
 
-def render(document_: RunDocument | StudyDocument) -> str:
+def render(document: RunDocument | StudyDocument) -> str:
     """The page of a run or of a study. The same document gives the same bytes."""
-    if isinstance(document_, RunDocument):
-        first = opening.opening(document_)
+    if isinstance(document, RunDocument):
+        first = opening.opening(document)
         every = [
-            accuracy.accuracy(document_),
-            beside_paper.beside_paper(document_),
-            balance.balance(document_),
-            similarity.similarity(document_),
-            training.training(document_),
-            record.windows(document_),
-            record.again(document_),
+            accuracy.accuracy(document),
+            beside_paper.beside_paper(document),
+            balance.balance(document),
+            similarity.similarity(document),
+            training.training(document),
+            record.windows(document),
+            record.again(document),
         ]
     else:
-        first = study.opening(document_)
-        every = [study.chart(document_), study.rows(document_), study.again(document_)]
-    return document(_page(document_.title, first, [part for part in every if part is not None]))
+        first = study.opening(document)
+        every = [study.chart(document), study.rows(document), study.again(document)]
+    return whole_page(_page(document.title, first, [part for part in every if part is not None]))
 
 
 def _page(title: str, first: Sequence[Node], sections: Sequence[Section]) -> Element:

@@ -177,13 +177,13 @@ def seen_only() -> RunDocument:
 
 
 def crowded() -> RunDocument:
-    """717 classes in the map, 100 windows, and names as long as names can be."""
+    """717 classes in the map, 60 windows, and names as long as names can be."""
     rng = Random(1)
     names = tuple(f"{number:03d} " + "a very long class name " * 10 for number in range(717))
-    many = run(windows=100)
+    many = run(windows=60)
     panels = tuple(p.model_copy(update={"class_id": names[i]}) for i, p in enumerate(many.similarities))
     return many.model_copy(
-        update={"map": feature_map(names, 2, rng), "similarities": panels, "title": "W" * 256, "command": "x" * 3000}
+        update={"map": feature_map(names, 1, rng), "similarities": panels, "title": "W" * 256, "command": "x" * 3000}
     )
 
 

@@ -58,7 +58,7 @@ def test_the_colours_follow_the_reader_and_the_button(browser: Browser, urls: di
         colour: str = page.evaluate("getComputedStyle(document.body).backgroundColor")
         return colour
 
-    with visiting(browser, urls["run"], scheme="dark") as visit:
+    with visiting(browser, urls["sweep"], scheme="dark") as visit:
         page = visit.page
         night = paper()
         page.emulate_media(color_scheme="light")
@@ -119,10 +119,10 @@ def test_a_chart_is_read_with_the_pointer(browser: Browser, urls: dict[str, str]
 
 
 def test_the_command_is_copied(browser: Browser, urls: dict[str, str]) -> None:
-    with visiting(browser, urls["run"], permissions=["clipboard-read", "clipboard-write"]) as visit:
+    with visiting(browser, urls["ablation"], permissions=["clipboard-read", "clipboard-write"]) as visit:
         visit.page.get_by_role("button", name="Copy the command").click()
         visit.page.get_by_role("button", name="Copied").wait_for()
-        assert visit.page.evaluate("navigator.clipboard.readText()") == documents.run().command
+        assert visit.page.evaluate("navigator.clipboard.readText()") == documents.ablation().command
 
 
 def test_without_scripts_it_says_the_same(browser: Browser, urls: dict[str, str]) -> None:

@@ -40,7 +40,7 @@ def figure(
     title: str,
     text: Node,
     drawings: Sequence[Element],
-    data: Table | None,
+    data: Table,
     legend: Element | None = None,
     class_: str = "",
 ) -> Element:
@@ -50,6 +50,6 @@ def figure(
         el("figcaption", el("h3", title), el("p", text) if text else None),
         legend,
         el("div", (el("div", drawing, class_="plot") for drawing in drawings), class_="plots"),
-        el("details", el("summary", "The figures as a table"), table(data)) if data else None,
+        el("details", el("summary", "The figures as a table"), table(data)),
         class_=f"chart {class_}".strip(),
     )

@@ -6,7 +6,7 @@ from importlib import resources
 from xml.etree.ElementTree import Element
 
 from stream_cgzsl.report.charts.marks import shapes
-from stream_cgzsl.report.markup import Node, document, el
+from stream_cgzsl.report.markup import Node, el, whole_page
 from stream_cgzsl.report.page import ICON, asset, bar
 
 _JAVASCRIPT = "text/javascript; charset=utf-8"
@@ -113,7 +113,7 @@ def _own(name: str) -> bytes:
 
 
 FILES: dict[str, tuple[str, bytes]] = {
-    "/": ("text/html; charset=utf-8", document(_page()).encode()),
+    "/": ("text/html; charset=utf-8", whole_page(_page()).encode()),
     "/style.css": ("text/css; charset=utf-8", asset("style.css").encode()),
     "/live.css": ("text/css; charset=utf-8", _own("live.css")),
     "/page.js": (_JAVASCRIPT, asset("page.js").encode()),

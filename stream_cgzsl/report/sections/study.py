@@ -57,7 +57,8 @@ def _rows(study: StudyDocument) -> Element:
     hollow = (
         f"hollow: printed in the paper, {study.paper_extractor} features" if any(row.other for row in rows) else None
     )
-    return figure(title, text, [dumbbells(title, text, rows)], None, dumbbell_legend(hollow), "wide")
+    data = Table(title, ["row", "mSA", "mUA", "mH"], [[row.label, *_means(row)] for row in study.rows])
+    return figure(title, text, [dumbbells(title, text, rows)], data, dumbbell_legend(hollow), "wide")
 
 
 def _lines(study: StudyDocument, rows: Sequence[StudyRow]) -> Element:
@@ -68,8 +69,13 @@ def _lines(study: StudyDocument, rows: Sequence[StudyRow]) -> Element:
         Series("unseen", "unseen", "diamond", *_values([row for _, row in ordered], "mUA")),
         Series("harmonic", "harmonic", "square", *_values([row for _, row in ordered], "mH")),
     ]
-    reach = [value + sign * (d or 0.0) for one in series for value, d in zip(one.values, one.deviations, strict=True)
-             if value is not None for sign in (-1, 1)]  # fmt: skip
+    reach = [
+        value + sign * (deviation or 0.0)
+        for one in series
+        for value, deviation in zip(one.values, one.deviations, strict=True)
+        if value is not None
+        for sign in (-1, 1)
+    ]
     at = [across(x) for x, _ in ordered]
     title = f"mSA, mUA and mH by {study.x_label or 'value'}"
     text = f"{_TEXT}; upright lines are deviations over seeds." if any(row.deviation for row in rows) else f"{_TEXT}."
