@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 from typing import Any
 
 import kafka.errors as errors
@@ -36,7 +37,7 @@ from stream_cgzsl.bus.kafka_reading import KafkaReader, KafkaSubscription
 from stream_cgzsl.bus.kafka_settings import KafkaSettings
 from stream_cgzsl.bus.kafka_topics import DESCRIBED, cleanup_of, configuration
 from stream_cgzsl.bus.kafka_writing import KafkaPublisher, KafkaWriter
-from stream_cgzsl.errors import Refused
+from stream_cgzsl.errors import BusUnavailable, Refused
 
 _RETRY_SECONDS = 0.2
 
@@ -123,24 +124,32 @@ class KafkaBus(Bus):
     # ---- offsets
 
     def begin_offsets(self, topic: str) -> dict[int, int]:
-        partitions = self._partitions(topic)
-        with talking(self.settings, topic):
-            found = self._consumer().beginning_offsets(partitions, timeout_ms=self.settings.patience_ms)
-        return {tp.partition: found[tp] for tp in partitions}
+        return self._offsets(topic, lambda client, asked, ms: client.beginning_offsets(asked, timeout_ms=ms))
 
     def end_offsets(self, topic: str) -> dict[int, int]:
         """What stands behind the first open transaction of a partition does not count: no reader sees it yet."""
-        partitions = self._partitions(topic)
-        with talking(self.settings, topic):
-            found = self._consumer().end_offsets(partitions, timeout_ms=self.settings.patience_ms)
-        return {tp.partition: found[tp] for tp in partitions}
+        return self._offsets(topic, lambda client, asked, ms: client.end_offsets(asked, timeout_ms=ms))
 
     def offsets_at(self, topic: str, timestamp_ms: int) -> dict[int, int | None]:
-        partitions = self._partitions(topic)
-        with talking(self.settings, topic):
-            asked = dict.fromkeys(partitions, max(0, timestamp_ms))
-            found = self._consumer().offsets_for_times(asked, timeout_ms=self.settings.patience_ms)
-        return {tp.partition: None if found[tp] is None else found[tp].offset for tp in partitions}
+        time_ms = max(0, timestamp_ms)
+        found = self._offsets(
+            topic, lambda c, asked, ms: c.offsets_for_times(dict.fromkeys(asked, time_ms), timeout_ms=ms)
+        )
+        return {partition: None if place is None else place.offset for partition, place in found.items()}
+
+    def _offsets(self, topic: str, ask: Callable[[Any, list[Any], int], dict[Any, Any]]) -> dict[int, Any]:
+        """An answer for every partition. The client does not ask again about a topic that has grown: a new one does."""
+        deadline = time.monotonic() + self.settings.patience
+        while True:
+            partitions = self._partitions(topic)
+            with talking(self.settings, topic), suppress(KeyError):
+                found = ask(self._consumer(), partitions, self.settings.patience_ms)
+                return {tp.partition: found[tp] for tp in partitions}
+            self._offsets_of.pop(None).close()
+            if time.monotonic() > deadline:
+                raise BusUnavailable(
+                    f"{self.url}: {topic!r} has partitions that no broker leads; is the cluster whole?"
+                )
 
     def committed(self, group: str, topic: str) -> dict[int, int]:
         """Waits for a commit that is under way: a reader of committed records asks for settled offsets."""

@@ -93,6 +93,7 @@ class KafkaSettings:
             "bootstrap_timeout_ms": self.connect_ms,
             "request_timeout_ms": self.patience_ms * 2 // 3,
             "reconnect_backoff_max_ms": 1000,
+            "metadata_max_age_ms": self.patience_ms,  # new partitions are noticed so late at most
             "retry_backoff_ms": 50,
         }
 
