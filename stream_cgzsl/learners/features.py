@@ -10,7 +10,7 @@ import torch
 
 Array = npt.NDArray[Any]
 
-ROWS_AT_ONCE = 4096
+ROWS_AT_ONCE = 2048
 """Rows worked on at a time, so that a window costs little more memory than its kept rows."""
 
 
