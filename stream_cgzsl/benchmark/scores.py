@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from time import perf_counter
 from typing import Any
@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from stream_cgzsl.benchmark.datasets import Dataset
 from stream_cgzsl.benchmark.settings import Plan, as_used, windows
-from stream_cgzsl.evaluation.answers import Accuracies, Labelled, accuracies, ask
+from stream_cgzsl.evaluation.answers import Accuracies, accuracies, ask, in_batches
 from stream_cgzsl.evaluation.curve import seen_unseen_curve
 from stream_cgzsl.evaluation.forgetting import best_since_learned, forgetting
 from stream_cgzsl.generation import Generation
@@ -110,7 +110,7 @@ class Scoring:
 
     def add(self, generation: Generation) -> Accuracy:
         """Takes the generation of the next window; returns its accuracy as of that window."""
-        answers = ask(generation, _batches(generation, self._tests))
+        answers = ask(generation, in_batches(generation.class_ids, self._tests))
         found = accuracies(generation, answers)
         curve = seen_unseen_curve(answers, generation.seen)
         learned = frozenset(c for c, seen in zip(generation.class_ids, generation.seen, strict=True) if seen)
@@ -158,13 +158,6 @@ def _grouped(known: Generation, found: Mapping[str, float]) -> Accuracy:
     flags = dict(zip(known.class_ids, known.seen.tolist(), strict=True))
     seen, unseen = ([share for c, share in found.items() if flags[c] is flag] for flag in (True, False))
     return Accuracy(mean(seen), mean(unseen))
-
-
-def _batches(generation: Generation, tests: Tests) -> Iterator[Labelled]:
-    for index, class_id in enumerate(generation.class_ids):
-        rows = tests.get(class_id)
-        if rows is not None and len(rows):
-            yield Labelled(np.full(len(rows), index), rows)
 
 
 def _without_vectors(generation: Generation) -> Generation:
