@@ -10,12 +10,15 @@ machines are noisy.
 from __future__ import annotations
 
 import argparse
+import os
 import statistics
 import sys
 import tempfile
 import time
 from collections.abc import Callable
 from pathlib import Path
+
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # before numpy: as the command has it
 
 from stream_cgzsl.benchmark import scores
 from stream_cgzsl.benchmark.datasets import load

@@ -39,8 +39,12 @@ class InThread(AbstractContextManager["InThread"]):
         self._thread.start()
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+    def stop(self) -> None:
+        """Tells it to end, and does not wait for that."""
         self._stop.set()
+
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        self.stop()
         self._thread.join()
         if kind is None:
             self.check()

@@ -74,8 +74,7 @@ def run(request: RunRequest, folder: RunFolder, audience: Audience) -> RunDocume
         with connect(request.bus or folder.own_bus) as bus:
             running = _Running(request, identity, folder, bus, audience)
             running.claim()
-            running.learn()
-            return running.finish()
+            return running.run()
 
 
 class _Running:
@@ -109,8 +108,8 @@ class _Running:
         self._save()
         self._audience.begins(self._request, max(learned - 1, 0))
 
-    def learn(self) -> None:
-        """Until every task is learned and evaluated."""
+    def run(self) -> RunDocument:
+        """Until every task is learned and evaluated, and the folder's files are written."""
         times = TrainingTimes(self._spent.training)
 
         def learner(bus: Bus, stop: threading.Event) -> LearnerWorker:
@@ -123,6 +122,9 @@ class _Running:
         try:
             with InThread(url, learner) as learning, InThread(url, evaluator) as evaluating:
                 self._follow(learning, evaluating)
+                for worker in (learning, evaluating):
+                    worker.stop()  # they end while the report is made
+                return self._finish()
         except BaseException:
             with suppress(UsageError):  # how long the last window took is told to whoever goes on, if it can be
                 self._save()
@@ -165,7 +167,7 @@ class _Running:
         self._spent.total = self._before + time.monotonic()
         self._folder.write_request(self._identity, self._spent)
 
-    def finish(self) -> RunDocument:
+    def _finish(self) -> RunDocument:
         """Reads what is left to read and writes the folder's files."""
         self._audience.doing("writing the report")
         records = ledger.read_all(self._bus, self._topics)

@@ -5,12 +5,13 @@ from __future__ import annotations
 import torch
 
 from stream_cgzsl.learners.features import unit
+from stream_cgzsl.learners.moments import Moments
 from stream_cgzsl.learners.standard import Standard
 from stream_cgzsl.learners.triangular import times_lower_transposed
-from stream_cgzsl.learners.whitening import Whitening
+from stream_cgzsl.learners.whitening import FLOOR, pooled_covariance
 
 JITTER = 1e-8
-"""Added to the covariance, whose mean variance is 1, so that one of few rows has a Cholesky factor too."""
+"""Added to a covariance, in units of its mean variance, so that one of few rows has a Cholesky factor too."""
 
 BATCHES = 12
 """Batches of noise that are made. They are used in turn, with their sign turned each time and for other classes."""
@@ -26,7 +27,7 @@ class Draws:
     def __init__(self, standard: Standard, directions: torch.Tensor, batch: int, generator: torch.Generator) -> None:
         """`directions` [k, features]; every `take` is of `batch` labels."""
         whitening = standard.whitening
-        factor = _factor(whitening)
+        factor = _factor(whitening.covariance(), JITTER)
         z = torch.randn(BATCHES * batch, whitening.features, generator=generator).to(factor.device)
         published = whitening.out_of(directions).to(torch.float32)  # [k, features]
         self._batch = batch
@@ -49,17 +50,16 @@ class Draws:
         return products * (self._gain * squares.clamp_min(1e-12).rsqrt())[:, None]
 
 
-def drawn(whitening: Whitening, means: torch.Tensor, rows: int, generator: torch.Generator) -> torch.Tensor:
+def drawn(moments: Moments, means: torch.Tensor, rows: int, generator: torch.Generator) -> torch.Tensor:
     """[classes, rows, features] float32: draws themselves, published features of length 1. `means` are of the classes."""
-    factor = _factor(whitening)
-    z = torch.randn(len(means) * rows, whitening.features, generator=generator).to(factor.device)
-    noise = whitening.variance**0.5 * times_lower_transposed(z, factor)
-    return unit(means.to(torch.float32)[:, None] + noise.view(len(means), rows, -1))
+    covariance = pooled_covariance(moments, means.device)
+    factor = _factor(covariance, JITTER * max(float(covariance.diagonal().mean()), FLOOR))
+    z = torch.randn(len(means) * rows, means.shape[1], generator=generator).to(factor.device)
+    return unit(means.to(torch.float32)[:, None] + times_lower_transposed(z, factor).view(len(means), rows, -1))
 
 
-def _factor(whitening: Whitening) -> torch.Tensor:
-    """L with LL' = S, float32."""
-    covariance = whitening.covariance()
-    covariance.diagonal().add_(JITTER)
+def _factor(covariance: torch.Tensor, jitter: float) -> torch.Tensor:
+    """L with LL' = S, float32. Changes what it is given."""
+    covariance.diagonal().add_(jitter)
     factor: torch.Tensor = torch.linalg.cholesky(covariance)
     return factor.to(torch.float32)

@@ -11,7 +11,6 @@ import torch
 from stream_cgzsl.learners.base import StatisticsLearner, require_learned
 from stream_cgzsl.learners.draws import drawn
 from stream_cgzsl.learners.randomness import generator
-from stream_cgzsl.learners.shared import decide_shared
 from stream_cgzsl.learners.standard import Standard, standardise
 from stream_cgzsl.learners.statistics import Statistics
 from stream_cgzsl.learners.whitening import whiten
@@ -41,7 +40,6 @@ class StandardisingLearner(StatisticsLearner):
     def generate(self, class_ids: Sequence[str], rows: int) -> npt.NDArray[np.float32] | None:
         statistics = self._statistics
         require_learned(statistics, class_ids)
-        whitening = self._standard(statistics, decide_shared(statistics).shared).whitening
         means = np.stack([statistics.moments.means[class_id] for class_id in class_ids])
         random = generator(self.space.seed, 0, "generate")
-        return drawn(whitening, torch.from_numpy(means).to(self.device), rows, random).cpu().numpy()
+        return drawn(statistics.moments, torch.from_numpy(means).to(self.device), rows, random).cpu().numpy()

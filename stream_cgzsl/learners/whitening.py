@@ -43,7 +43,7 @@ class Whitening:
 
     def covariance(self) -> torch.Tensor:
         """S, [features, features] float64, made anew: it is wanted once and large."""
-        return _covariance(self.moments, self.root.device) / self.variance
+        return pooled_covariance(self.moments, self.root.device) / self.variance
 
     def into(self, rows: torch.Tensor) -> torch.Tensor:
         """[n, features] in the published feature space -> the standardised space."""
@@ -59,7 +59,7 @@ def whiten(
 ) -> Whitening:
     """The whitening of some moments. Not `enabled`: the space is only scaled, for comparison."""
     features = len(moments.scatter)
-    sigma = _covariance(moments, device)
+    sigma = pooled_covariance(moments, device)
     variance = max(float(sigma.diagonal().mean()), FLOOR)
     if not enabled:
         root = torch.eye(features, dtype=torch.float64, device=device)
@@ -77,5 +77,6 @@ def whiten(
     return Whitening(moments, root, alpha, variance, symmetric, max(spread, 0.0))
 
 
-def _covariance(moments: Moments, device: torch.device | str) -> torch.Tensor:
+def pooled_covariance(moments: Moments, device: torch.device | str) -> torch.Tensor:
+    """[features, features] float64, made anew."""
     return torch.from_numpy(moments.scatter).to(device) / max(moments.freedom, 1)
