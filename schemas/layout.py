@@ -133,7 +133,7 @@ def _reading(role: str) -> Reading:
     )
 
 
-TOMBSTONES = frozenset(role.tombstone for role in ROLES.values() if role.tombstone is not None)
+TOMBSTONES = tuple(role.tombstone for role in ROLES.values() if role.tombstone is not None)
 LAYOUTS: dict[type[Event], Layout] = {
     model: _layout(model) for model in (*(event for role in ROLES.values() for event in role.events), *TOMBSTONES)
 }
