@@ -16,6 +16,9 @@ from stream_cgzsl.learners import create
 from stream_cgzsl.settings import Settings
 
 _NEVER_SECONDS = 1e9
+_REPEATED_AT_MOST = 4
+"""Windows that a run which goes on may have to train again."""
+
 _BESIDE_BYTES = 1000  # more than an evaluator counts for a row besides its numbers
 
 DECIDING = ("learner", "options", "seed", "shared", "memory_gb", "device", "threads", "prefix", "topics")
@@ -63,10 +66,11 @@ class RunRequest:
         """The settings of the run's workers on that bus.
 
         Windows are closed by the ends of tasks alone, a record that cannot be used ends the run, and the whole test set
-        is evaluated, however large.
+        is evaluated, however large. Unless somebody says how often, some windows have a snapshot, the last among them.
         """
         space = self.data.space()
         tests = len(self.data.test_seen) + len(self.data.test_unseen)
+        every = self.settings.snapshot_every if "snapshot_every" in self.settings.model_fields_set else None
         return self.settings.model_copy(
             update={
                 "bus": bus,
@@ -78,6 +82,7 @@ class RunRequest:
                 "max_age": None,
                 "event_time": None,
                 "dead_letter_limit": 0,
+                "snapshot_every": every if every is not None else _some_of(self.plan.tasks),
                 "holdout_gb": max(self.settings.holdout_gb, tests * (4 * space.features + _BESIDE_BYTES) / 1e9),
             }
         )
@@ -100,3 +105,8 @@ class RunRequest:
             for name, value in getattr(settings, table).items():
                 words += [f"--{table}", f"{name}={str(value).lower() if isinstance(value, bool) else value}"]
         return shlex.join(words)
+
+
+def _some_of(tasks: int) -> int:
+    """Every so many windows have a snapshot: it is most of what a commit writes, and a restart trains a few again."""
+    return max(every for every in range(1, _REPEATED_AT_MOST + 2) if tasks % every == 0)
