@@ -7,9 +7,10 @@ import importlib
 import os
 import sys
 from collections.abc import Sequence
+from typing import NoReturn
 
 from stream_cgzsl import __version__
-from stream_cgzsl.errors import CgzslError
+from stream_cgzsl.errors import CgzslError, UsageError
 
 COMMANDS = (
     *("demo", "up", "learn", "score", "evaluate", "feed", "run", "study", "report"),
@@ -22,10 +23,17 @@ kept wrongly; 6 another learner took over; 7 records expired; 8 the ledger is br
 9 more dead letters than allowed; 10 replay: different; 11 replay: inputs differ; 12 replay: not verifiable; 130 interrupted"""
 
 
+class _Parser(argparse.ArgumentParser):
+    """Says what is wrong in one line, as every other error is told; the usage is a flag away."""
+
+    def error(self, message: str) -> NoReturn:
+        self.exit(UsageError.exit_code, f"{self.prog}: {message}; see {self.prog} --help\n")
+
+
 def main(argv: Sequence[str] | None = None) -> int:
     """Runs one command; every error meant for a person is one line on standard error and an exit code."""
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # small products: threads that wait for each other cost more
-    parser = argparse.ArgumentParser(
+    parser = _Parser(
         prog="stream-cgzsl",
         description="Learns classes from a stream of events: described, recognised, learned, never forgotten.",
         epilog=_EPILOG,
