@@ -30,7 +30,7 @@ def test_a_projection_of_no_length_stays_finite() -> None:
 
 
 def test_adam_moves_as_torch_moves() -> None:
-    start = torch.randn(7)
+    start = torch.randn(7, generator=torch.Generator().manual_seed(1))
     ours, theirs = start.clone(), start.clone().requires_grad_()
     mine, reference = Adam([ours]), torch.optim.Adam([theirs])
     for step in range(20):
@@ -40,4 +40,4 @@ def test_adam_moves_as_torch_moves() -> None:
         reference.zero_grad()
         (theirs**4).sum().backward()
         reference.step()
-    assert ours.tolist() == pytest.approx(theirs.tolist(), rel=1e-5)
+    assert ours.tolist() == pytest.approx(theirs.tolist(), rel=1e-5, abs=1e-7)
