@@ -86,7 +86,7 @@ def test_a_certificate_that_nobody_trusts_is_called_that(own_broker: OwnBroker) 
         connect(f"kafka://{ALICE}@{own_broker.sasl_ssl}?{QUICK}")
 
 
-def test_commands_that_are_not_let_in_say_so_in_one_line_within_15_seconds(own_broker: OwnBroker) -> None:
+def test_commands_that_are_not_let_in_say_so_in_one_line(own_broker: OwnBroker) -> None:
     """At the default patience; all at once, because each waits for most of that time."""
     trusting = f"kafka://alice@{own_broker.sasl_ssl}?ca={own_broker.file('ca.crt')}"
     cases = [
