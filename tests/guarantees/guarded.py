@@ -220,10 +220,12 @@ class Child:
 
 
 @contextmanager
-def new_stream(url: str, directory: Path, partitions: int = 2) -> Iterator[Stream]:
+def new_stream(
+    url: str, directory: Path, partitions: int = 2, session_seconds: float = SESSION_SECONDS
+) -> Iterator[Stream]:
     """A stream with empty topics on the bus at `url`, whose sessions are short."""
     topics = Topics(f"g{uuid.uuid4().hex[:10]}")
-    url = f"{url}{'&' if '?' in url else '?'}session_timeout_ms={int(SESSION_SECONDS * 1000)}"
+    url = f"{url}{'&' if '?' in url else '?'}session_timeout_ms={int(session_seconds * 1000)}"
     with connect(url) as bus:
         bus.create(topics.specs(partitions))
         yield Stream(url, directory, bus, topics)

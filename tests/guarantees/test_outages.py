@@ -17,7 +17,8 @@ pytestmark = pytest.mark.kafka
 
 @pytest.fixture
 def stream(mortal: Broker, tmp_path: Path) -> Iterator[Stream]:
-    with new_stream(f"{mortal.url}?patience_ms=4000", tmp_path) as stream:
+    # Sessions that outlast a busy moment: a learner whose session ends would rightly train its window again.
+    with new_stream(f"{mortal.url}?patience_ms=4000", tmp_path, session_seconds=8.0) as stream:
         yield stream
 
 
