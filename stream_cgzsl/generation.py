@@ -98,7 +98,7 @@ class Generation:
 
     def scores(self, features: Array) -> Array:
         """[rows, features] -> [rows, classes], float32. One matrix product, and little more than that."""
-        x = np.atleast_2d(np.asarray(features, dtype=np.float32))
+        x = _rows(features)
         found = np.empty((len(x), len(self.class_ids)), np.float32)
         for first in range(0, len(x), ROWS_AT_ONCE):
             last = first + ROWS_AT_ONCE
@@ -107,7 +107,15 @@ class Generation:
 
     def classify(self, features: Array, k: int = 1) -> Ranking:
         """The k best classes (fewer when there are fewer) of each row of [rows, features]."""
-        return best(self.scores(features), k)
+        x = _rows(features)
+        if len(x) <= ROWS_AT_ONCE:
+            return best(self._product.scores(x), k) if len(x) else best(self.scores(x), k)
+        parts = [self.classify(x[i : i + ROWS_AT_ONCE], k) for i in range(0, len(x), ROWS_AT_ONCE)]
+        return Ranking(np.concatenate([p.indices for p in parts]), np.concatenate([p.scores for p in parts]))
+
+
+def _rows(features: Array) -> Array:
+    return np.atleast_2d(np.asarray(features, dtype=np.float32))
 
 
 _FEW = 16
@@ -127,5 +135,6 @@ def best(scores: Array, k: int) -> Ranking:
         scores.argmax(axis=1, out=found[place])
         at = found[place] + starts
         flat.take(at, out=values[place])
-        flat[at] = -np.inf
+        if place < k - 1:
+            flat[at] = -np.inf
     return Ranking(found.T, values.T)

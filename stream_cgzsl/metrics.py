@@ -184,11 +184,11 @@ class ScorerMetrics(Metrics):
         r = self.registry
         self.predictions = Counter("cgzsl_predictions_total", "answers, by status", ["status"], registry=r)
         self.batch_seconds = Histogram(
-            "cgzsl_batch_seconds", "from a batch read to its answers acknowledged", buckets=_FAST, registry=r
+            "cgzsl_batch_seconds", "from a batch read to its answers written", buckets=_FAST, registry=r
         )
         self.answer_seconds = Histogram(
             "cgzsl_answer_seconds",
-            "from the time of a batch's oldest sample to its answer acknowledged",
+            "from the time of a batch's oldest sample to its answer written",
             buckets=_FAST,
             registry=r,
         )

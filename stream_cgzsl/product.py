@@ -13,11 +13,16 @@ Array = npt.NDArray[Any]
 ROWS_AT_ONCE = 256
 """Rows that are worked on together: what is made of them stays in the processor's cache."""
 
+_ROWS_IN_CACHE = 64
+
 _NEAR = 1e-3
 """Samples that stand so close to the centre (squared distance) are measured number by number: differences of large
 products would say little about them."""
 
 _TINY = 1e-24
+
+_COLUMNS_AT_ONCE = 4
+"""A product with so many columns more takes less time than one with a rest of them."""
 
 
 class Product:
@@ -30,47 +35,80 @@ class Product:
     def __init__(self, vectors: Array, biases: Array, centre: Array, transform: str) -> None:
         self._rooted = transform == "sqrt"
         self._centred = bool(centre.any())
-        self._columns = np.ascontiguousarray(np.vstack([vectors, centre]).T if self._centred else vectors.T)
+        self._classes = len(vectors)
+        more = [centre] if self._centred else []
+        more += [np.zeros_like(centre)] * (-(len(vectors) + len(more)) % _COLUMNS_AT_ONCE)
+        self._columns = np.ascontiguousarray(np.vstack([vectors, *more]).T)
         self._shift = (vectors.astype(np.float64) @ centre).astype(np.float32)  # centre.w
         self._biases = biases
         self._centre = centre
+        self._length = np.float32(centre @ centre)
         self._ones = np.ones(len(centre), np.float32)
-        self._scratch = threading.local()  # fresh memory for every batch would cost as much as the product
+        self._scratch = threading.local()
 
     def score(self, x: Array, found: Array) -> None:
         """x [rows, features] -> found [rows, classes], both float32, at most `ROWS_AT_ONCE` rows."""
         with np.errstate(invalid="ignore", over="ignore"):
             self._score(x, found)
-        if not np.isfinite(found).all():  # negative numbers under a root, or some too large to be squared
+            whole = np.isfinite(found.sum())
+        if not whole:  # negative numbers under a root, or some too large to be squared
             x = np.maximum(x, 0) if self._rooted else x
             self._score(x / np.maximum(np.abs(x).max(axis=1, keepdims=True), 1), found)
 
     def _score(self, x: Array, found: Array) -> None:
         if self._rooted:
-            squares = np.dot(x, self._ones)  # of the roots
-            x = np.sqrt(x, out=self._room(len(x)))
+            x, squares = self._roots(x)
         else:
             squares = np.einsum("ij,ij->i", x, x)
-        products = np.dot(x, self._columns)
-        scale = 1 / np.sqrt(np.maximum(squares, _TINY))  # [rows]
+        products = np.dot(x, self._columns, out=self._space("products", self._columns.shape[1])[: len(x)])
+        scale = _inverse_root(squares)  # [rows]
         if not self._centred:
-            np.multiply(products, scale[:, None], out=found)
+            np.multiply(products[:, : self._classes], scale[:, None], out=found)
             found += self._biases
             return
-        towards = products[:, -1] * scale
-        distances = (squares > _TINY) - 2 * towards + self._centre @ self._centre  # squared, from the centre
-        closer = 1 / np.sqrt(np.maximum(distances, _TINY))
-        np.multiply(products[:, :-1], (scale * closer)[:, None], out=found)
-        found -= closer[:, None] * self._shift
+        distances = products[:, self._classes] * scale
+        distances *= -2
+        distances += self._length  # of the centre, squared
+        distances += squares > _TINY  # now from the centre, squared
+        closer = _inverse_root(distances)
+        scale *= closer
+        np.multiply(products[:, : self._classes], scale[:, None], out=found)
+        products = np.multiply(closer[:, None], self._shift, out=products[:, : self._classes])
+        found -= products
         found += self._biases
+        if distances.min() >= _NEAR:
+            return
+        scale /= closer
         near = np.flatnonzero(distances < _NEAR)
-        if near.size:
-            v = x[near] * scale[near, None] - self._centre
-            v /= np.maximum(np.linalg.norm(v, axis=1, keepdims=True), 1e-12)
-            found[near] = v @ self._columns[:, :-1] + self._biases
+        v = x[near] * scale[near, None] - self._centre
+        v /= np.maximum(np.linalg.norm(v, axis=1, keepdims=True), 1e-12)
+        found[near] = v @ self._columns[:, : self._classes] + self._biases
 
-    def _room(self, rows: int) -> Array:
-        if not hasattr(self._scratch, "room"):
-            self._scratch.room = np.empty((ROWS_AT_ONCE, len(self._centre)), np.float32)
-        room: Array = self._scratch.room[:rows]
-        return room
+    def _roots(self, x: Array) -> tuple[Array, Array]:
+        """The roots of all numbers, and the sum of their squares in each row, while the row is in the nearest cache."""
+        roots, squares = self._space("roots", len(self._centre))[: len(x)], np.empty(len(x), np.float32)
+        for first in range(0, len(x), _ROWS_IN_CACHE):
+            some = slice(first, first + _ROWS_IN_CACHE)
+            np.sqrt(x[some], out=roots[some])
+            np.dot(x[some], self._ones, out=squares[some])
+        return roots, squares
+
+    def scores(self, x: Array) -> Array:
+        """As `score`, in memory that this thread's next call takes again."""
+        found = self._space("scores", self._classes)[: len(x)]
+        self.score(x, found)
+        return found
+
+    def _space(self, name: str, columns: int) -> Array:
+        """[ROWS_AT_ONCE, columns], the same memory each time: fresh one for every batch would cost half the product."""
+        space: Array | None = getattr(self._scratch, name, None)
+        if space is None:
+            space = np.empty((ROWS_AT_ONCE, columns), np.float32)
+            setattr(self._scratch, name, space)
+        return space
+
+
+def _inverse_root(squares: Array) -> Array:
+    found = np.maximum(squares, np.float32(_TINY))
+    np.sqrt(found, out=found)
+    return np.reciprocal(found, out=found)

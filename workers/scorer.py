@@ -9,12 +9,13 @@ from __future__ import annotations
 import logging
 import threading
 import time
+from collections import deque
 from collections.abc import Sequence
 
 import numpy as np
 
 from stream_cgzsl.answering import Answered, Answering
-from stream_cgzsl.bus import Bus, Record, Subscription, TopicPartition, Writer, access
+from stream_cgzsl.bus import Bus, Receipt, Record, Subscription, TopicPartition, Writer, access
 from stream_cgzsl.bus.topics import Topics
 from stream_cgzsl.classifying import classifier, serving_device
 from stream_cgzsl.errors import BusUnavailable
@@ -28,9 +29,9 @@ from stream_cgzsl.settings import Settings
 log = logging.getLogger("scorer")
 
 _POLL_SECONDS = 0.2
-_COMMIT_SECONDS = 0.1
-"""Under load, answers are acknowledged and samples committed so often, not at every batch."""
-_LAG_SECONDS = 5.0
+_COMMIT_SECONDS = 1.0
+"""While samples come, those that are answered are committed so often. After a crash, so much is answered again."""
+_LAG_SECONDS = 1.0
 _RETRY_SECONDS = 3.0
 
 
@@ -51,6 +52,8 @@ class ScorerWorker:
         self._answering: Answering | None = None  # made by the thread that follows, swapped whole
         self._assigned: frozenset[TopicPartition] = frozenset()
         self._patient_until: float | None = None
+        self._partitions = 1  # of the predictions
+        self._polled = 0.0
 
     def why_not_ready(self) -> str | None:
         if self._answering is None:
@@ -88,32 +91,34 @@ class ScorerWorker:
 
     def _answer(self) -> None:
         with self._bus.subscribe(self._topics["samples"], self._group) as samples, self._bus.writer() as writer:
-            answered = _Unacknowledged(samples, writer, self._metrics)
+            self._partitions = len(self._bus.end_offsets(self._topics["predictions"]))
+            underway = _Underway(samples, writer)
             looked = time.monotonic()
             while not self._stop.is_set():
-                records = self._batch(samples, answered.patience(_POLL_SECONDS))
+                records = self._batch(samples)
                 self._note(samples.assignment())
                 self._projections.wait(0.0)  # raises what ended the following
                 if records:
                     if not self._wait_for_model():
                         return
-                    self._write(writer, self._now().answer(records))
-                    answered.add(records)
-                if len(records) < self._settings.batch or answered.patience(_POLL_SECONDS) <= 0:
-                    answered.settle()
+                    started = time.perf_counter()
+                    underway.add(records, self._write(writer, records, self._now().answer(records)))
+                    underway.commit_soon(self._assigned)
+                    self._tell(records, started)
+                else:
+                    underway.settle()
                 if time.monotonic() - looked > _LAG_SECONDS:
                     looked = time.monotonic()
-                    self._measure_lag()
-            answered.settle()
+                    self._metrics.lag.labels("samples").set(samples.waiting())
+            underway.settle()
 
-    def _batch(self, samples: Subscription, patience: float) -> list[Record]:
-        """Up to `batch` samples: those that are there, and those that come within `batch_seconds` of the first."""
-        most = self._settings.batch
-        records = samples.poll(patience, most)
-        deadline = time.monotonic() + self._settings.batch_seconds
-        while records and len(records) < most and (left := deadline - time.monotonic()) > 0.001:
-            records += samples.poll(left, most - len(records))
-        return records
+    def _batch(self, samples: Subscription) -> list[Record]:
+        """Up to `batch` samples. A poll costs as much as a dozen answers: under load, each gathers `batch_seconds` of them."""
+        early = self._polled + self._settings.batch_seconds - time.monotonic()
+        if early > 0:
+            time.sleep(early)
+        self._polled = time.monotonic()
+        return samples.poll(_POLL_SECONDS, self._settings.batch)
 
     def _note(self, assigned: frozenset[TopicPartition]) -> None:
         if assigned != self._assigned:
@@ -134,54 +139,58 @@ class ScorerWorker:
         """The newest whole generation's answers."""
         return self._answering or Answering(None, self._projections.genesis, None)
 
-    def _write(self, writer: Writer, answered: Answered) -> None:
+    def _write(self, writer: Writer, records: Sequence[Record], answered: Answered) -> Receipt:
+        """Answers stand in the partition their samples stood in, where there are as many. Returns the last one's receipt."""
         topic = self._topics["predictions"]
-        for message in answered.predictions:
-            writer.send(topic, message)
+        for record, message in zip(records, answered.predictions, strict=True):
+            receipt = writer.send(topic, message, record.partition % self._partitions)
         for letter in answered.dead:
-            writer.send(self._topics["dead-letters"], letter)
+            receipt = writer.send(self._topics["dead-letters"], letter)
         for status, count in answered.statuses.items():
             self._metrics.predictions.labels(status).inc(count)
         self._metrics.scores.observe(answered.scores)
         self._metrics.margins.observe(answered.margins)
+        return receipt
 
-    def _measure_lag(self) -> None:
-        """How many samples of this worker's own partitions wait."""
-        topic = self._topics["samples"]
-        ends, done = self._bus.end_offsets(topic), self._bus.committed(self._group, topic)
-        begins = self._bus.begin_offsets(topic)
-        mine = [tp.partition for tp in self._assigned]
-        self._metrics.lag.labels("samples").set(sum(max(0, ends[p] - done.get(p, begins[p])) for p in mine))
+    def _tell(self, records: Sequence[Record], started: float) -> None:
+        oldest_ms = min(record.timestamp_ms for record in records)
+        self._metrics.batch_seconds.observe(time.perf_counter() - started)
+        self._metrics.answer_seconds.observe(max(0.0, time.time() - oldest_ms / 1000))
+        self._metrics.last_success.set_to_current_time()
 
 
-class _Unacknowledged:
-    """Samples whose answers are on their way. Settling waits until they have arrived, then commits the samples."""
+class _Underway:
+    """Samples whose answers are on their way. They are committed when these have arrived, without waiting for that.
 
-    def __init__(self, samples: Subscription, writer: Writer, metrics: ScorerMetrics) -> None:
+    Under load, waiting for answers to arrive and for a commit to be confirmed would hold up every sample behind them.
+    """
+
+    def __init__(self, samples: Subscription, writer: Writer) -> None:
         self._samples = samples
         self._writer = writer
-        self._metrics = metrics
-        self._offsets: dict[TopicPartition, int] = {}
-        self._since = 0.0
-        self._oldest_ms = 0
+        self._batches: deque[tuple[Receipt, dict[TopicPartition, int]]] = deque()
+        self._arrived: dict[TopicPartition, int] = {}
+        self._due = 0.0
 
-    def patience(self, idle: float) -> float:
-        """How long the next samples may be waited for: `idle` seconds, or less while answers are on their way."""
-        return max(0.0, self._since + _COMMIT_SECONDS - time.perf_counter()) if self._offsets else idle
+    def add(self, records: Sequence[Record], last: Receipt) -> None:
+        self._batches.append((last, {TopicPartition(r.topic, r.partition): r.offset + 1 for r in records}))
 
-    def add(self, records: Sequence[Record]) -> None:
-        if not self._offsets:
-            self._since = time.perf_counter()
-            self._oldest_ms = min(record.timestamp_ms for record in records)
-        for record in records:
-            self._offsets[TopicPartition(record.topic, record.partition)] = record.offset + 1
+    def commit_soon(self, assigned: frozenset[TopicPartition]) -> None:
+        """Sees to it that answers are sent, and from time to time that samples whose answers have arrived are committed."""
+        self._writer.push()
+        while self._batches and self._batches[0][0].known:
+            self._arrived |= self._batches.popleft()[1]
+        if self._arrived and time.monotonic() >= self._due:
+            self._arrived = {tp: offset for tp, offset in self._arrived.items() if tp in assigned}
+            self._samples.commit_soon(self._arrived)
+            self._due = time.monotonic() + _COMMIT_SECONDS
 
     def settle(self) -> None:
-        if not self._offsets:
-            return
-        self._writer.flush()
-        self._samples.commit(self._offsets)
-        self._metrics.batch_seconds.observe(time.perf_counter() - self._since)
-        self._metrics.answer_seconds.observe(max(0.0, time.time() - self._oldest_ms / 1000))
-        self._metrics.last_success.set_to_current_time()
-        self._offsets = {}
+        """Waits until all answers have arrived and their samples are committed."""
+        if self._batches or self._arrived:
+            self._writer.flush()
+            for _, offsets in self._batches:
+                self._arrived |= offsets
+            self._samples.commit(self._arrived)
+            self._batches.clear()
+            self._arrived = {}

@@ -59,10 +59,14 @@ class Right(NamedTuple):
 
 @dataclass
 class Receipt:
-    """Where a message went: known after the `flush` or `commit` that followed its `send`."""
+    """Where a message went: known after the `flush` or `commit` that followed its `send`, or a `push` some time later."""
 
     partition: int = -1
     offset: int = -1
+
+    @property
+    def known(self) -> bool:
+        return self.partition >= 0
 
 
 class Reader(AbstractContextManager["Reader"], ABC):
@@ -106,8 +110,16 @@ class Subscription(AbstractContextManager["Subscription"], ABC):
         """
 
     @abstractmethod
+    def commit_soon(self, offsets: Mapping[TopicPartition, int]) -> None:
+        """As `commit`, without waiting. One that fails is made good by the next; one that was refused raises then."""
+
+    @abstractmethod
     def assignment(self) -> frozenset[TopicPartition]:
         """The partitions this member owns now; empty while it waits for its share."""
+
+    @abstractmethod
+    def waiting(self) -> int:
+        """How many records of these partitions `poll` has yet to give, as far as that is known without asking far away."""
 
     @abstractmethod
     def close(self) -> None: ...
@@ -124,6 +136,13 @@ class Writer(AbstractContextManager["Writer"], ABC):
         """Takes a message for writing. May block while buffers are full; success is known only after `flush`.
 
         Raises `TopicMissing` or `MessageTooLarge`, here or at the `flush` that follows.
+        """
+
+    @abstractmethod
+    def push(self) -> None:
+        """Sees to it that what was sent is on the bus soon, and fills in the receipts that have come, in order.
+
+        Waits for no one far away. Raises the first failure among those receipts.
         """
 
     @abstractmethod

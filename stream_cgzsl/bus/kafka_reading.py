@@ -154,6 +154,7 @@ class KafkaSubscription(Subscription):
         self._fetching = _Fetching(settings, self._client, partitions)
         self._fetching.expect([topic])
         self._held: list[Record] = []
+        self._committing: Any = None
 
     def poll(self, timeout: float, max_records: int = 1000) -> list[Record]:
         if self._held:
@@ -167,8 +168,7 @@ class KafkaSubscription(Subscription):
     def commit(self, offsets: Mapping[TopicPartition, int]) -> None:
         deadline = time.monotonic() + self._settings.patience
         while True:
-            owned = self.assignment()
-            mine = {ClientPartition(*tp): OffsetAndMetadata(offset) for tp, offset in offsets.items() if tp in owned}
+            mine = self._mine(offsets)
             if not mine:
                 return
             try:
@@ -187,8 +187,29 @@ class KafkaSubscription(Subscription):
             except errors.KafkaError as error:
                 raise translated(error, self._settings, self._topic, "Read") from error
 
+    def commit_soon(self, offsets: Mapping[TopicPartition, int]) -> None:
+        former = self._committing
+        passing = (errors.RetriableError, errors.RebalanceInProgressError, errors.CommitFailedError)
+        if former is not None and former.failed() and not isinstance(former.exception, passing):
+            raise translated(former.exception, self._settings, self._topic, "Read")
+        mine = self._mine(offsets)
+        self._committing = self._client.commit_async(mine) if mine else None
+
+    def _mine(self, offsets: Mapping[TopicPartition, int]) -> dict[Any, OffsetAndMetadata]:
+        owned = self.assignment()
+        return {ClientPartition(*tp): OffsetAndMetadata(offset) for tp, offset in offsets.items() if tp in owned}
+
     def assignment(self) -> frozenset[TopicPartition]:
         return frozenset(TopicPartition(*tp) for tp in self._client.assignment())
+
+    def waiting(self) -> int:
+        """As the last fetch of each partition told; before the first one, nothing is known of it."""
+        found = len(self._held)
+        with talking(self._settings, self._topic):
+            for tp in self._client.assignment():
+                end = self._client.highwater(tp)
+                found += 0 if end is None else max(0, end - (self._client.position(tp, timeout_ms=0) or end))
+        return found
 
     def close(self) -> None:
         self._client.close()

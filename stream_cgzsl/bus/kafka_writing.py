@@ -96,22 +96,36 @@ class _Outbox:
         if deadline is None:  # for all of them together: many records must not be waited for one after the other
             deadline = time.monotonic() + self._settings.patience + _GRACE_SECONDS
         while self._underway and self._bytes > left:
-            receipt, future, topic, size = self._underway.popleft()
-            self._bytes -= size
-            if future.is_done and future.exception is None:
-                answer = future.value
-            else:
-                try:
-                    answer = future.get(max(0.0, deadline - time.monotonic()))
-                except errors.KafkaError as error:
-                    failure = failure or self._failure(error, topic)
-                    continue
-            receipt.partition = answer.partition
-            receipt.offset = answer.offset
-            if self._keep_last:
-                self.last[answer.topic_partition] = answer.offset
+            failed = self._take(deadline)
+            failure = failure or failed
         if failure is not None:
             raise failure
+
+    def take_known(self) -> None:
+        """Takes the answers that have come, up to the first that has not; raises the first failure of them."""
+        failure: CgzslError | None = None
+        while self._underway and self._underway[0][1].is_done:
+            failed = self._take(0.0)
+            failure = failure or failed
+        if failure is not None:
+            raise failure
+
+    def _take(self, deadline: float) -> CgzslError | None:
+        """Takes the oldest answer. Returns what went wrong with it."""
+        receipt, future, topic, size = self._underway.popleft()
+        self._bytes -= size
+        if future.is_done and future.exception is None:
+            answer = future.value
+        else:
+            try:
+                answer = future.get(max(0.0, deadline - time.monotonic()))
+            except errors.KafkaError as error:
+                return self._failure(error, topic)
+        receipt.partition = answer.partition
+        receipt.offset = answer.offset
+        if self._keep_last:
+            self.last[answer.topic_partition] = answer.offset
+        return None
 
     def _failure(self, error: errors.KafkaError, topic: str) -> CgzslError:
         """A topic deleted under way looks like a timeout: the client waits for it to come back."""
@@ -142,6 +156,10 @@ class KafkaWriter(Writer):
 
     def send(self, topic: str, message: Message, partition: int | None = None) -> Receipt:
         return self._outbox.send(topic, message, partition)
+
+    def push(self) -> None:
+        """The client sends after a few milliseconds by itself."""
+        self._outbox.take_known()
 
     def flush(self) -> None:
         self._outbox.flush()

@@ -139,10 +139,19 @@ class SqliteSubscription(Subscription):
         with writing(self._db, self._bus.url) as db:
             commit_offsets(db, self._group, offsets)
 
+    def commit_soon(self, offsets: Mapping[TopicPartition, int]) -> None:
+        self.commit(offsets)
+
     def assignment(self) -> frozenset[TopicPartition]:
         if self._reader is None:
             return frozenset()
         return frozenset(TopicPartition(self._topic, number) for number in self._bus.end_offsets(self._topic))
+
+    def waiting(self) -> int:
+        if self._reader is None:
+            return 0
+        ends = self._bus.end_offsets(self._topic)
+        return sum(end - self._reader.position(TopicPartition(self._topic, number)) for number, end in ends.items())
 
     def close(self) -> None:
         if self._reader is not None:

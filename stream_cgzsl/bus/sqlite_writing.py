@@ -121,6 +121,9 @@ class SqliteWriter(Writer):
             self.flush()
         return receipt
 
+    def push(self) -> None:
+        self.flush()
+
     def flush(self) -> None:
         if not self._waiting:
             return
