@@ -56,7 +56,7 @@ class Settings(BaseModel):
     dead_letter_limit: NonNegativeInt | None = Field(
         None, description="stop, with exit code 9, before a window with more"
     )
-    memory_gb: PositiveFloat = Field(2.0, description="features kept of one window")
+    memory_gb: PositiveFloat = Field(2.0, description="for the features kept of one window")
     snapshot_every: PositiveInt = Field(1, description="write the learner's state at every k-th window")
 
     top_k: PositiveInt = Field(5, description="candidates in an answer")

@@ -76,17 +76,22 @@ class Gathered:
     ids: frozenset[bytes]
 
 
+_KEPT_SIXTEENTHS = 15
+"""Of the memory budget, for features that are kept; the rest is room to choose in, and ids."""
+
+
 class Gatherer:
     """Reads cuts of one stream.
 
-    `budget_bytes` bounds the features kept of a window; `poll_records` is how many are asked for at once.
+    `budget_bytes` bounds the features kept of a window and what it takes to choose and to remember them; `poll_records` is
+    how many are asked for at once.
     """
 
     def __init__(self, bus: Bus, topics: Topics, genesis: Genesis, budget_bytes: int, poll_records: int = 1000) -> None:
         self._bus = bus
         self._topics = topics
         self._genesis = genesis
-        self._budget_rows = budget_bytes // (4 * genesis.features)
+        self._budget_rows = budget_bytes * _KEPT_SIXTEENTHS // (16 * 4 * genesis.features)
         self._poll_records = poll_records
 
     def gather(

@@ -57,8 +57,6 @@ def test_reading_a_window_takes_the_budget_and_little_more(embedded: Stream) -> 
     _, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     kept = sum(len(examples.rows) for examples in gathered.window.features.values())
-    assert (sum(examples.count for examples in gathered.window.features.values()), kept) == (
-        rows,
-        budget // (4 * features),
-    )
+    assert sum(examples.count for examples in gathered.window.features.values()) == rows
+    assert 0.9 * budget < kept * 4 * features < budget
     assert peak < 3 * budget
