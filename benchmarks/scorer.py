@@ -4,7 +4,7 @@
 (b) `classify` alone beside its matrix product. (c) Latency at half of that load, from a client's send to the answer on the
 bus, of the scorer and of the bare loop. (d) Two scorers on two partitions beside one. (e) Memory of a scorer over 1,000
 generation swaps. (f) Loading and swapping large generations while samples are answered. Ratios are within one run: rounds
-take turns. Each scorer, and the bare loop, is kept on one core.
+take turns. In (a) and (c) the scorer and the bare loop are kept on one core.
 
     python benchmarks/scorer.py [--check] [--samples 12000] [--rounds 3] [--swaps 1000] [--kafka URL]
 """
@@ -21,6 +21,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable
+from functools import partial
 from itertools import pairwise
 from pathlib import Path
 from typing import NamedTuple
@@ -36,6 +37,7 @@ from scoring_parts import (
     generation,
     metric,
     on_one_core,
+    read_whole,
     resident_mb,
     rows,
     scorers,
@@ -72,7 +74,7 @@ def throughput(
     for number in range(rounds):
         topics = Topics(f"s{classes}-{number}")
         serve_stream(bus, topics, classes, 2, samples)
-        with scorers(url, topics, 1, directory) as children:
+        with scorers(url, topics, 1, directory, one_core=True) as children:
             ours.append(await_answers(bus, topics["predictions"], samples, children))
         value, headers = _an_answer(bus, topics["predictions"])
         target = f"{topics.prefix}-bare"
@@ -102,8 +104,8 @@ def classify_alone(classes: int, times: int = 80) -> float:
     model.classify(batches[0], 5)
     ratios = []
     for number in range(times):
-        mine, other = batches[number % 8], batches[(number + 4) % 8]
-        ratios.append(_seconds(lambda x=mine: model.classify(x, 5)) / _seconds(lambda x=other: x @ columns))
+        taken = _seconds(partial(model.classify, batches[number % 8], 5))
+        ratios.append(taken / _seconds(partial(np.matmul, batches[(number + 4) % 8], columns)))
     return statistics.median(ratios)
 
 
@@ -120,7 +122,7 @@ def latency(bus: Bus, url: str, rate: float, rounds: int, directory: Path) -> tu
     for number in range(rounds):
         topics = Topics(f"latency-{number}")
         serve_stream(bus, topics, 50, 2, 0)
-        with scorers(url, topics, 1, directory, port=PORT):
+        with scorers(url, topics, 1, directory, one_core=True, port=PORT):
             _await_ready(1)
             ours.append(_answer_times(bus, url, topics["samples"], topics["predictions"], rate))
         value, headers = _an_answer(bus, topics["predictions"])
@@ -142,13 +144,8 @@ def _answer_times(bus: Bus, url: str, source: str, target: str, rate: float, sec
     while reached > before:
         time.sleep(1.0)
         reached, before = sum(bus.end_offsets(target).values()), reached
-    ends = {TopicPartition(target, p): end for p, end in bus.end_offsets(target).items()}
-    found: list[tuple[float, float]] = []  # sent at, took
-    with bus.reader(dict.fromkeys(ends, 0)) as reader:
-        while any(reader.position(tp) < end for tp, end in ends.items()):
-            for record in reader.poll(1.0):
-                sent = int(record.key or b"0") / 1e6
-                found.append((sent, record.timestamp_ms - sent))
+    sent = [(int(record.key or b"0") / 1e6, record.timestamp_ms) for record in read_whole(bus, target)]
+    found = [(moment, stamped - moment) for moment, stamped in sent]
     took = np.array(sorted(found))[len(found) // 5 :, 1]  # the first ones meet cold caches and new connections
     return Times(float(np.percentile(took, 50)), float(np.percentile(took, 99)))
 
@@ -202,21 +199,19 @@ def large_swap(bus: Bus, url: str, rate: float, directory: Path) -> tuple[float,
     """Seconds from the commit of 717 classes more to their being served, and the longest silence between answers meanwhile."""
     topics = Topics("large")
     serve_stream(bus, topics, 717, 2, 0)
-    topic = topics["predictions"]
-    arrivals: list[float] = []
-    with scorers(url, topics, 1, directory, port=PORT), bus.reader(_from_the_end(bus, topic)) as reader:
+    stamped_by_broker(url, topics["predictions"])
+    with scorers(url, topics, 1, directory, port=PORT):
         _await_ready(1)
         process = child("ask", url, topics["samples"], rate, 8.0)
-        swapped, taken, number = 0.0, 0.0, 1
-        while process.poll() is None:
-            arrivals += [time.perf_counter()] * bool(reader.poll(0.05))
-            if len(arrivals) > 50 and number == 1:
-                number, swapped = 2, time.perf_counter()
-                commit(bus, topics, 2, 717)
-            if swapped and not taken and metric(f"http://127.0.0.1:{PORT}", "cgzsl_generation_number") >= 2:
-                taken = time.perf_counter() - swapped
-    gaps = [after - before for before, after in pairwise(arrivals[50:])]
-    return taken, max(gaps)
+        time.sleep(4.0)
+        commit(bus, topics, 2, 717)
+        committed = time.time()
+        _await_ready(2)
+        served = time.time()
+        process.wait()
+        arrivals = sorted(record.timestamp_ms / 1000 for record in read_whole(bus, topics["predictions"]))
+    steady = [moment for moment in arrivals if moment > committed - 1.0]
+    return served - committed, max(after - before for before, after in pairwise(steady))
 
 
 def main() -> int:

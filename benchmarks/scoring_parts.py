@@ -22,7 +22,7 @@ from kafka.protocol.producer import ProduceRequest
 from kafka.record.memory_records import MemoryRecordsBuilder
 from kafka.structs import OffsetAndMetadata
 
-from stream_cgzsl.bus import Bus, TopicPartition
+from stream_cgzsl.bus import Bus, Record, TopicPartition
 from stream_cgzsl.bus.kafka_settings import KafkaSettings
 from stream_cgzsl.bus.topics import Topics
 from stream_cgzsl.generation import Generation
@@ -82,17 +82,26 @@ def serve_stream(bus: Bus, topics: Topics, classes: int, partitions: int, sample
 
 @contextmanager
 def scorers(
-    url: str, topics: Topics, count: int, directory: Path, **more: Any
+    url: str, topics: Topics, count: int, directory: Path, one_core: bool = False, **more: Any
 ) -> Iterator[list[subprocess.Popen[bytes]]]:
     settings = Settings(bus=url, prefix=topics.prefix, batch=BATCH, **more)
     children = []
     for number in range(count):
         with (directory / f"{topics.prefix}-{number}.log").open("wb") as log:
-            children.append(on_one_core(together.start("score", settings, log), number))
+            children.append(together.start("score", settings, log))
+        if one_core:
+            on_one_core(children[-1])
     try:
         yield children
     finally:
         together.end(children)
+
+
+def read_whole(bus: Bus, topic: str) -> Iterator[Record]:
+    ends = {TopicPartition(topic, p): end for p, end in bus.end_offsets(topic).items()}
+    with bus.reader(dict.fromkeys(ends, 0)) as reader:
+        while any(reader.position(tp) < end for tp, end in ends.items()):
+            yield from reader.poll(1.0)
 
 
 def on_one_core(process: subprocess.Popen[bytes], number: int = 0) -> subprocess.Popen[bytes]:
@@ -108,12 +117,7 @@ def await_answers(bus: Bus, topic: str, wanted: int, children: list[subprocess.P
         if any(child.poll() is not None for child in children):
             raise RuntimeError("a scorer ended by itself; see its log")
         time.sleep(0.1)
-    ends = {TopicPartition(topic, p): end for p, end in bus.end_offsets(topic).items()}
-    times: list[int] = []
-    with bus.reader(dict.fromkeys(ends, 0)) as reader:
-        while any(reader.position(tp) < end for tp, end in ends.items()):
-            times += [record.timestamp_ms for record in reader.poll(1.0)]
-    times.sort()
+    times = sorted(record.timestamp_ms for record in read_whole(bus, topic))
     first = len(times) // 10
     return (len(times) - first) / max(times[-1] - times[first], 1) * 1000
 

@@ -61,7 +61,7 @@ class Settings(BaseModel):
 
     top_k: PositiveInt = Field(5, description="candidates in an answer")
     batch: PositiveInt = Field(256, description="samples answered at once")
-    batch_seconds: float = Field(0.002, ge=0, description="how long a batch waits for more samples")
+    batch_seconds: float = Field(0.002, ge=0, description="under load, how long samples gather to a batch")
     reject_score: float | None = Field(None, description="answer `unknown` where the best score is below this")
     max_wait: float = Field(30.0, ge=0, description="seconds a sample waits for the first generation")
 

@@ -76,7 +76,7 @@ class Gathered:
     ids: frozenset[bytes]
 
 
-_KEPT_SIXTEENTHS = 15
+_KEPT_EIGHTHS = 7
 """Of the memory budget, for features that are kept; the rest is room to choose in, and ids."""
 
 
@@ -91,7 +91,7 @@ class Gatherer:
         self._bus = bus
         self._topics = topics
         self._genesis = genesis
-        self._budget_rows = budget_bytes * _KEPT_SIXTEENTHS // (16 * 4 * genesis.features)
+        self._budget_rows = budget_bytes * _KEPT_EIGHTHS // (8 * 4 * genesis.features)
         self._poll_records = poll_records
 
     def gather(

@@ -55,6 +55,26 @@ def test_only_the_partitions_of_a_commit_move(bus: Bus, new_topic: NewTopic, nam
     assert bus.committed(name, topic) == {0: 2, 2: 2}
 
 
+def test_a_commit_that_is_not_waited_for_comes_all_the_same(bus: Bus, topic: str, name: str) -> None:
+    write(bus, topic, values("a", "b", "c"))
+    with bus.subscribe(topic, name) as subscription:
+        take(subscription, 3)
+        subscription.commit_soon({TopicPartition(topic, 0): 1})
+        subscription.commit_soon({TopicPartition(topic, 0): 2, TopicPartition("not ours", 0): 7})
+        until(lambda: bus.committed(name, topic) == {0: 2})
+        subscription.commit_soon({})
+
+
+def test_a_member_knows_how_much_waits_for_it(bus: Bus, topic: str, name: str) -> None:
+    write(bus, topic, values("a", "b", "c", "d"))
+    with bus.subscribe(topic, name) as subscription:
+        assert subscription.waiting() == 0
+        take(subscription, 1)
+        assert subscription.waiting() == 3
+        take(subscription, 3)
+        assert subscription.waiting() == 0
+
+
 def test_groups_do_not_know_of_each_other(bus: Bus, topic: str, name: str) -> None:
     write(bus, topic, values("a", "b"))
     for group in (f"{name}-1", f"{name}-2"):

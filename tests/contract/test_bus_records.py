@@ -7,7 +7,7 @@ import time
 from collections import defaultdict
 
 import pytest
-from bus_reading import DropBefore, NewTopic, read_all, read_to, texts, values, write
+from bus_reading import DropBefore, NewTopic, read_all, read_to, texts, until, values, write
 
 from stream_cgzsl.bus import Bus, Receipt, Record, TopicPartition, connect
 from stream_cgzsl.errors import Expired, MessageTooLarge, TopicMissing
@@ -24,6 +24,20 @@ def test_records_come_back_whole_and_in_order(bus: Bus, topic: str) -> None:
 
 def test_receipts_say_where_each_message_went(bus: Bus, topic: str) -> None:
     assert write(bus, topic, values("a", "b", "c")) == [Receipt(0, 0), Receipt(0, 1), Receipt(0, 2)]
+
+
+def test_what_is_pushed_comes_without_a_flush_and_its_receipts_are_filled_in(bus: Bus, topic: str) -> None:
+    with bus.writer() as writer:
+        receipts = [writer.send(topic, message) for message in values("a", "b")]
+        assert not any(receipt.known for receipt in receipts)
+
+        def arrived() -> bool:
+            writer.push()
+            return receipts[-1].known
+
+        until(arrived)
+        assert receipts == [Receipt(0, 0), Receipt(0, 1)]
+        assert texts(read_all(bus, topic)) == ["a", "b"]
 
 
 def test_a_message_goes_to_the_partition_that_was_asked_for(bus: Bus, new_topic: NewTopic) -> None:

@@ -21,14 +21,14 @@ ANSWERS = [
     ),
     Panel(
         "Time to an answer",
-        "From the time of a batch's oldest sample to its answer acknowledged.",
+        "From the time of a batch's oldest sample to its answer written.",
         quantiles("cgzsl_answer_seconds"),
         unit="s",
         width=12,
     ),
     Panel(
         "Time of a batch",
-        "From a batch read to its answers acknowledged.",
+        "From a batch read to its answers written.",
         quantiles("cgzsl_batch_seconds"),
         unit="s",
         width=12,
