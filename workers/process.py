@@ -97,4 +97,4 @@ def _collect_seldom() -> None:
     """What is there when a worker starts stays: looking through it again and again stops all for a tenth of a second."""
     gc.collect()
     gc.freeze()
-    gc.set_threshold(50_000, 20, 100)
+    gc.set_threshold(10_000, 10, 10)
