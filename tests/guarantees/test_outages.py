@@ -56,12 +56,11 @@ def test_a_broker_that_is_away_when_training_ends_is_waited_for(
     stream: Stream, mortal: Broker, undisturbed: list[Told]
 ) -> None:
     with held_at(stream, "in train") as learner:
-        mortal.kill()  # one that stops in order may put members out on its way, and then the window is trained again
+        mortal.kill()
         time.sleep(PATIENCE_SECONDS + 2.0)  # longer than any client waits
         go_on(stream)
         learner.wait_for_log("trying again")
         mortal.restart()
-    assert "cancelled" not in learner.log()
     assert stream.told() == undisturbed
     assert stream.check().problems == []
 
