@@ -109,7 +109,7 @@ class Generation:
         """The k best classes (fewer when there are fewer) of each row of [rows, features]."""
         x = _rows(features)
         if len(x) <= ROWS_AT_ONCE:
-            return best(self._product.scores(x), k) if len(x) else best(self.scores(x), k)
+            return best(self._product.scores(x), k)
         parts = [self.classify(x[i : i + ROWS_AT_ONCE], k) for i in range(0, len(x), ROWS_AT_ONCE)]
         return Ranking(np.concatenate([p.indices for p in parts]), np.concatenate([p.scores for p in parts]))
 

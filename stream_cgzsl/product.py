@@ -14,6 +14,7 @@ ROWS_AT_ONCE = 256
 """Rows that are worked on together: what is made of them stays in the processor's cache."""
 
 _ROWS_IN_CACHE = 64
+"""Rows whose roots are taken and whose numbers are summed before they leave the nearest cache."""
 
 _NEAR = 1e-3
 """Samples that stand so close to the centre (squared distance) are measured number by number: differences of large
@@ -76,7 +77,7 @@ class Product:
         products = np.multiply(closer[:, None], self._shift, out=products[:, : self._classes])
         found -= products
         found += self._biases
-        if distances.min() >= _NEAR:
+        if distances.min(initial=_NEAR) >= _NEAR:
             return
         scale /= closer
         near = np.flatnonzero(distances < _NEAR)

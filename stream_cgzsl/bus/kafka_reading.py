@@ -207,8 +207,8 @@ class KafkaSubscription(Subscription):
         found = len(self._held)
         with talking(self._settings, self._topic):
             for tp in self._client.assignment():
-                end = self._client.highwater(tp)
-                found += 0 if end is None else max(0, end - (self._client.position(tp, timeout_ms=0) or end))
+                end, position = self._client.highwater(tp), self._client.position(tp, timeout_ms=0)
+                found += max(0, end - position) if end is not None and position is not None else 0
         return found
 
     def close(self) -> None:

@@ -92,26 +92,24 @@ class _Outbox:
 
     def _wait_until(self, left: int, deadline: float | None = None) -> None:
         """Takes the oldest answers until at most `left` bytes are under way, then raises the first failure of them."""
-        failure: CgzslError | None = None
         if deadline is None:  # for all of them together: many records must not be waited for one after the other
             deadline = time.monotonic() + self._settings.patience + _GRACE_SECONDS
-        while self._underway and self._bytes > left:
-            failed = self._take(deadline)
-            failure = failure or failed
-        if failure is not None:
-            raise failure
+        self._take_while(lambda: self._bytes > left, deadline)
 
     def take_known(self) -> None:
         """Takes the answers that have come, up to the first that has not; raises the first failure of them."""
-        failure: CgzslError | None = None
-        while self._underway and self._underway[0][1].is_done:
-            failed = self._take(0.0)
-            failure = failure or failed
-        if failure is not None:
-            raise failure
+        self._take_while(lambda: self._underway[0][1].is_done, 0.0)
 
-    def _take(self, deadline: float) -> CgzslError | None:
-        """Takes the oldest answer. Returns what went wrong with it."""
+    def _take_while(self, more: Callable[[], bool], deadline: float) -> None:
+        first: tuple[errors.KafkaError, str] | None = None
+        while self._underway and more():
+            failed = self._take(deadline)
+            first = first or failed
+        if first is not None:
+            raise self._failure(*first)
+
+    def _take(self, deadline: float) -> tuple[errors.KafkaError, str] | None:
+        """Takes the oldest answer. Returns what went wrong with it, and its topic."""
         receipt, future, topic, size = self._underway.popleft()
         self._bytes -= size
         if future.is_done and future.exception is None:
@@ -120,7 +118,7 @@ class _Outbox:
             try:
                 answer = future.get(max(0.0, deadline - time.monotonic()))
             except errors.KafkaError as error:
-                return self._failure(error, topic)
+                return error, topic
         receipt.partition = answer.partition
         receipt.offset = answer.offset
         if self._keep_last:
