@@ -155,15 +155,19 @@ class KafkaSubscription(Subscription):
         self._fetching.expect([topic])
         self._held: list[Record] = []
         self._committing: Any = None
+        self._given: dict[int, int] = {}  # partition -> the offset after the last record given
 
     def poll(self, timeout: float, max_records: int = 1000) -> list[Record]:
         if self._held:
-            held, self._held = self._held[:max_records], self._held[max_records:]
-            return held
-        if self._client.group_metadata().state != MemberState.STABLE:
-            timeout = max(timeout, _SETTLE_SECONDS)
-        go_on_joining(self._client)
-        return self._fetching.poll(timeout, max_records)
+            records, self._held = self._held[:max_records], self._held[max_records:]
+        else:
+            if self._client.group_metadata().state != MemberState.STABLE:
+                timeout = max(timeout, _SETTLE_SECONDS)
+            go_on_joining(self._client)
+            records = self._fetching.poll(timeout, max_records)
+        for record in records:
+            self._given[record.partition] = record.offset + 1
+        return records
 
     def commit(self, offsets: Mapping[TopicPartition, int]) -> None:
         deadline = time.monotonic() + self._settings.patience
@@ -203,13 +207,9 @@ class KafkaSubscription(Subscription):
         return frozenset(TopicPartition(*tp) for tp in self._client.assignment())
 
     def waiting(self) -> int:
-        """As the last fetch of each partition told; before the first one, nothing is known of it."""
-        found = len(self._held)
-        with talking(self._settings, self._topic):
-            for tp in self._client.assignment():
-                end, position = self._client.highwater(tp), self._client.position(tp, timeout_ms=0)
-                found += max(0, end - position) if end is not None and position is not None else 0
-        return found
+        """As the last fetch of each partition told; of one that has given nothing yet, nothing is known."""
+        ends = {tp.partition: self._client.highwater(tp) for tp in self._client.assignment()}
+        return sum(max(0, end - self._given.get(number, end)) for number, end in ends.items() if end is not None)
 
     def close(self) -> None:
         self._client.close()
