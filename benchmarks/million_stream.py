@@ -127,7 +127,7 @@ def _train_alone(settings: Settings, records: int) -> float:
     described = tuple(Description(name, random.random(16, dtype=np.float32)) for name in names)
     rows = random.random((kept * CLASSES, NUMBERS), dtype=np.float32)
     features = {name: Examples(records // CLASSES, rows[n * kept : (n + 1) * kept]) for n, name in enumerate(names)}
-    gathered = Gathered(Window(1, described, (), features), {}, [], "", frozenset())
+    gathered = Gathered(Window(1, described, (), features), {}, [], str, frozenset())
     lineage = Lineage(settings.genesis(), Configuration(settings.learner, settings.options, memory), "cpu")
     return _seconds(lambda: lineage.apply("train", gathered))
 

@@ -37,7 +37,7 @@ def gathered(
         {c: WORLD.draw(c, 10, number) for c in teach},
         retire,
     )
-    return Gathered(window, {}, [], "", ids)
+    return Gathered(window, {}, [], str, ids)
 
 
 STORY: tuple[tuple[str, dict[str, Any]], ...] = (
@@ -70,7 +70,7 @@ def test_the_classes_of_a_generation_are_those_that_live() -> None:
 def test_readable_names_are_kept_and_fall_back_to_the_id() -> None:
     line = lineage()
     described = (Description(A, WORLD.attribute(A), "a readable name"), Description(B, WORLD.attribute(B)))
-    line.apply("describe", Gathered(Window(1, described), {}, [], "", frozenset()))
+    line.apply("describe", Gathered(Window(1, described), {}, [], str, frozenset()))
     assert line.names == {A: "a readable name", B: B}
 
 
@@ -162,7 +162,7 @@ def test_whatever_finite_numbers_come_a_window_is_trained_or_failed(rows: Any) -
     line.apply("describe", gathered(1, describe=(A, B, C)))
     for number in (2, 3):
         features = {c: np.asarray(rows, np.float32) for c in (A, B)}
-        outcome = line.apply("train", Gathered(Window.from_arrays(number, {}, features), {}, [], "", frozenset()))
+        outcome = line.apply("train", Gathered(Window.from_arrays(number, {}, features), {}, [], str, frozenset()))
         assert outcome.kind in ("train", "failed")
         assert np.isfinite(outcome.generation.scores(WORLD.draw(C, 5, 2))).all()
 

@@ -38,7 +38,7 @@ def ids_after(bus: Bus, topics: Topics, boundaries: Iterable[Boundary], role: st
     open_ends = {TopicPartition(topic, p): end for p, end in ends.items() if starts.get(p, 0) < end}
     ids: set[str] = set()
     if open_ends:
-        with bus.reader({tp: starts.get(tp.partition, 0) for tp in open_ends}) as reader:
+        with bus.reader({tp: starts.get(tp.partition, 0) for tp in open_ends}, waits=False) as reader:
             while any(reader.position(tp) < end for tp, end in open_ends.items()):
                 for record in reader.poll(1.0):
                     ids.update(value.decode(errors="replace") for name, value in record.headers if name == _ID_HEADER)

@@ -272,7 +272,11 @@ class Bus(AbstractContextManager["Bus"], ABC):
         """The offsets the group has committed; partitions without any are left out."""
 
     @abstractmethod
-    def reader(self, start: Mapping[TopicPartition, int]) -> Reader: ...
+    def reader(self, start: Mapping[TopicPartition, int], waits: bool = True) -> Reader:
+        """A reader from these offsets on.
+
+        One that only reads what is there does not wait: a partition at its end then does not hold up the others.
+        """
 
     @abstractmethod
     def subscribe(self, topic: str, group: str) -> Subscription: ...

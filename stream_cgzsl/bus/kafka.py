@@ -172,8 +172,8 @@ class KafkaBus(Bus):
 
     # ---- reading and writing
 
-    def reader(self, start: Mapping[TopicPartition, int]) -> Reader:
-        return KafkaReader(self.settings, self.partitions, self.begin_offsets, start)
+    def reader(self, start: Mapping[TopicPartition, int], waits: bool = True) -> Reader:
+        return KafkaReader(self.settings, self.partitions, self.begin_offsets, start, waits)
 
     def subscribe(self, topic: str, group: str) -> Subscription:
         return KafkaSubscription(self.settings, self.partitions, topic, group)

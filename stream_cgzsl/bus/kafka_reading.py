@@ -92,6 +92,7 @@ class KafkaReader(Reader):
         partitions: Partitions,
         first_kept: Callable[[str], dict[int, int]],
         start: Mapping[TopicPartition, int],
+        waits: bool = True,
     ) -> None:
         self._settings = settings
         self._first_kept = first_kept
@@ -99,7 +100,7 @@ class KafkaReader(Reader):
             count = partitions(topic)
             if number >= count:
                 raise TopicMissing(f"{settings.url}: topic {topic!r} has partitions 0 to {count - 1}, not {number}")
-        self._client = opened(KafkaConsumer, settings, settings.consumer())
+        self._client = opened(KafkaConsumer, settings, settings.consumer(waits))
         self._fetching = _Fetching(settings, self._client, partitions)
         self.assign(start)
 

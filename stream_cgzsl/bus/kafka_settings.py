@@ -97,8 +97,12 @@ class KafkaSettings:
             "retry_backoff_ms": 50,
         }
 
-    def consumer(self) -> dict[str, Any]:
-        """Reads what is committed, from where it is told, and never jumps over what has expired."""
+    def consumer(self, waits: bool = True) -> dict[str, Any]:
+        """Reads what is committed, from where it is told, and never jumps over what has expired.
+
+        The client asks a broker for nothing else while it waits for an answer: one to a partition that is at its end
+        must come soon if there are others to be read.
+        """
         return {
             **self.admin(),
             "enable_auto_commit": False,
@@ -106,7 +110,7 @@ class KafkaSettings:
             "isolation_level": "read_committed",
             "allow_auto_create_topics": False,
             "retry_backoff_ms": 10,  # also how long a poll sleeps while positions are looked up
-            "fetch_max_wait_ms": 250,
+            "fetch_max_wait_ms": 250 if waits else 10,
             "fetch_max_bytes": 64 * 1024 * 1024,
             "max_partition_fetch_bytes": MAX_RECORD_BYTES,
             "metrics_enabled": False,

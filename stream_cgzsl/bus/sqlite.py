@@ -93,7 +93,7 @@ class SqliteBus(Bus):
         with reading(self.url):
             return dict(self._db.execute(query, (group, topic)).fetchall())
 
-    def reader(self, start: Mapping[TopicPartition, int]) -> Reader:
+    def reader(self, start: Mapping[TopicPartition, int], waits: bool = True) -> Reader:  # noqa: ARG002 - a file holds nothing up
         return SqliteReader(self.file, start)
 
     def subscribe(self, topic: str, group: str) -> Subscription:

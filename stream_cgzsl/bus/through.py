@@ -21,7 +21,7 @@ def read_through(
     """
     while left := _left(bus, topic, taken, until):
         try:
-            with bus.reader({tp: taken[tp.partition] for tp in left}) as reader:
+            with bus.reader({tp: taken[tp.partition] for tp in left}, waits=False) as reader:
                 yield from _read(reader, left, taken, alive)
         except Expired:
             begins = bus.begin_offsets(topic)

@@ -28,6 +28,7 @@ from stream_cgzsl.schemas import (
     decode,
     encode,
 )
+from stream_cgzsl.windows.inputs import digest_of
 from stream_cgzsl.windows.kept import KeptSample
 from stream_cgzsl.windows.window import Array, Description, Window
 
@@ -66,25 +67,32 @@ Take = Callable[[Sequence[Record], Tallies], None]
 class Gathered:
     """A window as read: what to train on, what became of every record, and what proves it.
 
-    `inputs` is the sha256 of the accepted inputs in training order; `ids` are the hashes of the ids accepted here.
+    `digest` gives the inputs' digest, once it is known; `ids` are the hashes of the ids accepted here.
     """
 
     window: Window
     ranges: dict[str, dict[int, Range]]
     dead: list[Message]
-    inputs: str
+    digest: Callable[[], str]
     ids: frozenset[bytes]
+
+    @property
+    def inputs(self) -> str:
+        return self.digest()
 
 
 _KEPT_EIGHTHS = 7
 """Of the memory budget, for features that are kept; the rest is room to choose in, and ids."""
 
+_POLL_BYTES = 2**20
+"""Of features at once: so much is still near the processor when it is looked at, checked and copied."""
+
 
 class Gatherer:
     """Reads cuts of one stream.
 
-    `budget_bytes` bounds the features kept of a window and what it takes to choose and to remember them; `poll_records` is
-    how many are asked for at once.
+    `budget_bytes` bounds the features kept of a window and what it takes to choose and to remember them; at most
+    `poll_records` are asked for at once.
     """
 
     def __init__(self, bus: Bus, topics: Topics, genesis: Genesis, budget_bytes: int, poll_records: int = 1000) -> None:
@@ -92,7 +100,7 @@ class Gatherer:
         self._topics = topics
         self._genesis = genesis
         self._budget_rows = budget_bytes * _KEPT_EIGHTHS // (8 * 4 * genesis.features)
-        self._poll_records = poll_records
+        self._poll_records = max(1, min(poll_records, _POLL_BYTES // (4 * genesis.features)))
 
     def gather(
         self,
@@ -133,9 +141,10 @@ class Gatherer:
             {p: reading.open(role, p, starts[role].get(p, 0), end) for p, end in sorted(ends[role].items())}
             for role in ("attributes", "features")
         )
-        with self._bus.reader(self._beginning("features", features)) as reader:  # it looks its topic up meanwhile
+        beginning = self._beginning("features", features)
+        with self._bus.reader(beginning, waits=False) as reader:  # it looks its topic up meanwhile
             if any(tally.start < tally.end for tally in attributes.values()):
-                with self._bus.reader({}) as describing:
+                with self._bus.reader({}, waits=False) as describing:
                     for partition, tally in attributes.items():
                         self._read(describing, "attributes", {partition: tally}, reading.take_attributes, alive)
             reading.begin_features(live, self._budget_rows, sum(tally.end - tally.start for tally in features.values()))
@@ -231,21 +240,27 @@ class _Reading:
 
     def take_features(self, records: Sequence[Record], tallies: Tallies) -> None:
         read = self._bulk.read(records)
+        accepted: list[tuple[str, bytes, int]] = []  # class, hash, row
         for record, plain in zip(records, read.events, strict=True):
             tally = tallies[record.partition]
             try:
                 if plain is not None:
-                    self._accept(record, tally, plain.key, plain.id, read.rows[plain.row])
+                    digest = self._accept(record, tally, plain.key, plain.id, read.rows[plain.row])
+                    if digest is not None:
+                        accepted.append((plain.key, digest, plain.row))
                 else:
                     event = decode("features", record.key, record.value, record.headers)
                     assert isinstance(event, Feature)
                     check_feature(event, self._genesis)
-                    self._accept(record, tally, event.class_id, event.id, event.vector)
+                    digest = self._accept(record, tally, event.class_id, event.id, event.vector)
+                    if digest is not None:
+                        self._kept.add([(event.class_id, digest, 0)], event.vector[np.newaxis])
             except InvalidEvent as error:
                 self._bury("features", record, error, tally)
+        self._kept.add(accepted, read.rows)
 
-    def _accept(self, record: Record, tally: Tally, class_id: str, id: str | None, vector: Array) -> None:
-        """A feature that is valid by itself."""
+    def _accept(self, record: Record, tally: Tally, class_id: str, id: str | None, vector: Array) -> bytes | None:
+        """The hash of a feature that is valid by itself, counted; None if it is a repeat."""
         if class_id not in self._live:
             raise InvalidEvent(
                 "unknown-class",
@@ -259,11 +274,11 @@ class _Reading:
             digest = hash_id("features", id)
             if self._is_repeat(digest, record.partition):
                 tally.duplicate += 1
-                return
-        self._kept.add(class_id, digest, vector)
+                return None
         tally.accepted += 1
         if self._late_before is not None and record.timestamp_ms < self._late_before:
             tally.late += 1
+        return digest
 
     def _is_repeat(self, digest: bytes, partition: int) -> bool:
         if digest in self._known:
@@ -289,7 +304,7 @@ class _Reading:
             for role, tallies in self._tallies.items()
         }
         dead = [message for *_, message in sorted(self._dead, key=lambda entry: entry[:3])]
-        return Gathered(window, ranges, dead, _inputs_digest(window, hashes), frozenset(self._ids))
+        return Gathered(window, ranges, dead, digest_of(window, hashes).result, frozenset(self._ids))
 
 
 def check_attribute(event: Attribute, genesis: Genesis) -> None:
@@ -358,21 +373,3 @@ def _original(headers: Headers) -> Headers:
         kept.append((name, value[:room]))
         room -= len(kept[-1][1])
     return tuple(kept)
-
-
-def _inputs_digest(window: Window, hashes: Mapping[str, list[bytes]]) -> str:
-    digest = hashlib.sha256()
-    for class_id in window.retired:
-        digest.update(b"retired\0" + class_id.encode() + b"\0")
-    for description in window.described:
-        digest.update(f"described\0{description.class_id}\0{description.name or ''}\0".encode())
-        digest.update(_bytes(description.vector))
-    for class_id, examples in window.features.items():
-        digest.update(f"features\0{class_id}\0{examples.count}\0".encode())
-        digest.update(b"".join(hashes[class_id]))
-        digest.update(_bytes(examples.rows))
-    return digest.hexdigest()
-
-
-def _bytes(array: Array) -> memoryview:
-    return np.ascontiguousarray(array, "<f4").data

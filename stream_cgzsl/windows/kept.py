@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -30,18 +31,32 @@ class KeptSample:
         self._kept: dict[str, list[tuple[bytes, int]]] = {}  # class -> (hash, slot)
         self._ceiling: dict[str, bytes] = {}  # class -> no hash above this one can be in the final sample
 
-    def add(self, class_id: str, digest: bytes, row: Array) -> None:
-        self._counts[class_id] = self._counts.get(class_id, 0) + 1
-        ceiling = self._ceiling.get(class_id)
-        if ceiling is not None and digest > ceiling:
-            return
-        if not self._free:
-            self._trim()
-        if not self._free:
-            self._grow()
-        slot = self._free.pop()
-        self._rows[slot] = row
-        self._kept.setdefault(class_id, []).append((digest, slot))
+    def add(self, arrivals: Iterable[tuple[str, bytes, int]], rows: Array) -> None:
+        """Features by class and hash, each with its place in `rows`; places only go up.
+
+        Rows are copied all together: a copy gives up the interpreter's lock, and who gives it up often waits often.
+        """
+        slots: list[int] = []
+        places: list[int] = []
+        for class_id, digest, place in arrivals:
+            self._counts[class_id] = self._counts.get(class_id, 0) + 1
+            ceiling = self._ceiling.get(class_id)
+            if ceiling is not None and digest > ceiling:
+                continue
+            if not self._free:
+                self._store(slots, rows, places)  # a slot of these may be given to another
+                slots, places = [], []
+                self._trim()
+            if not self._free:
+                self._grow()
+            slot = self._free.pop()
+            slots.append(slot)
+            places.append(place)
+            self._kept.setdefault(class_id, []).append((digest, slot))
+        self._store(slots, rows, places)
+
+    def _store(self, slots: list[int], rows: Array, places: list[int]) -> None:
+        self._rows[slots] = rows if len(places) == len(rows) else rows[places]
 
     def _grow(self) -> None:
         """More classes than the budget has rows: each still keeps one."""
