@@ -66,6 +66,16 @@ def test_extreme_samples_have_finite_scores(row: Array) -> None:
     assert np.isfinite(make(transform="sqrt").scores(row[None])).all()
 
 
+@pytest.mark.parametrize("centred", [True, False])
+@pytest.mark.parametrize("transform", ["none", "sqrt"])
+def test_samples_whose_numbers_cannot_be_summed_have_the_scores_of_smaller_ones(transform: str, centred: bool) -> None:
+    changes = {} if centred else {"centre": np.zeros(5, np.float32)}
+    generation = make(transform=transform, **changes)
+    rows = np.array([[3, 1, 2, 1, 3], [1, 1, 2, 1, 1]], np.float32)
+    huge = rows * np.array([[1e38], [1]], np.float32)  # 1e39 is no float32
+    np.testing.assert_allclose(generation.scores(huge), generation.scores(rows), rtol=1e-4, atol=1e-5)
+
+
 @given(st.integers(1, 40), st.integers(1, 45), st.lists(st.integers(0, 3), min_size=40, max_size=40))
 def test_the_best_are_in_order_and_ties_go_to_the_first_class(classes: int, k: int, levels: list[int]) -> None:
     """Biases alone decide here, in few levels, so that most scores are tied."""
