@@ -266,7 +266,9 @@ def main() -> int:
         print(f"SHORT {line}")
     print(
         "; ".join(figures)
-        + f"; classify {alone[50]:.2f} and {alone[717]:.2f} of its product ({CANDIDATES} candidates: {listed[50]:.2f}, {listed[717]:.2f}); at half load {times}, the bare loop {bare_times}; "
+        + f"; classify {alone[50]:.2f} and {alone[717]:.2f} of its product "
+        + f"({listed[50]:.2f} and {listed[717]:.2f} with {CANDIDATES} candidates); "
+        + f"at half load {times}, the bare loop {bare_times}; "
         + f"two scorers {scale:.2f} of one; swap of 717 classes {taken:.2f} s, silence {gap * 1000:.0f} ms; "
         + f"{given.swaps} swaps: {early:.0f} MB -> {late:.0f} MB"
     )

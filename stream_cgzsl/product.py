@@ -55,8 +55,9 @@ class Product:
     def _score(self, x: Array, found: Array) -> bool:
         """False where `found` says nothing: numbers were negative under a root, or too large to be squared and summed."""
         if self._rooted:
+            roots = np.sqrt(x, out=self._space("roots", len(self._centre))[: len(x)])
             squares = np.dot(x, self._ones)
-            x = np.sqrt(x, out=self._space("roots", len(self._centre))[: len(x)])
+            x = roots
         else:
             squares = np.einsum("ij,ij->i", x, x)
         products = np.dot(x, self._columns, out=self._space("products", self._columns.shape[1])[: len(x)])
