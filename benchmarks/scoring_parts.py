@@ -111,14 +111,16 @@ def on_one_core(process: subprocess.Popen[bytes], number: int = 0) -> subprocess
     return process
 
 
-def await_answers(bus: Bus, topic: str, wanted: int, children: list[subprocess.Popen[bytes]]) -> float:
-    """Answers a second from the first tenth to the last one, by the times they were written at."""
+def await_answers(
+    bus: Bus, topic: str, wanted: int, children: list[subprocess.Popen[bytes]], skipped: float = 0.1
+) -> float:
+    """Answers a second, without the first of them (that share), by the times they were written at."""
     while sum(bus.end_offsets(topic).values()) < wanted:
         if any(child.poll() is not None for child in children):
             raise RuntimeError("a scorer ended by itself; see its log")
         time.sleep(0.1)
     times = sorted(record.timestamp_ms for record in read_whole(bus, topic))
-    first = len(times) // 10
+    first = int(len(times) * skipped)
     return (len(times) - first) / max(times[-1] - times[first], 1) * 1000
 
 
