@@ -117,12 +117,13 @@ def test_a_reader_begins_where_it_is_told(bus: Bus, topic: str) -> None:
     assert texts(read_all(bus, topic, start=2)) == ["c", "d"]
 
 
-def test_a_reader_of_several_partitions_reads_them_all(bus: Bus, new_topic: NewTopic) -> None:
+@pytest.mark.parametrize("waits", [True, False])
+def test_a_reader_of_several_partitions_reads_them_all(bus: Bus, new_topic: NewTopic, waits: bool) -> None:
     topic = new_topic(partitions=3)
     for partition in range(3):
         write(bus, topic, values(*(f"{partition}.{i}" for i in range(50))), partition)
     found: dict[int, list[str]] = {0: [], 1: [], 2: []}
-    with bus.reader({TopicPartition(topic, partition): 10 for partition in range(3)}) as reader:
+    with bus.reader({TopicPartition(topic, partition): 10 for partition in range(3)}, waits) as reader:
         while sum(map(len, found.values())) < 120:
             for record in reader.poll(10.0, max_records=7):
                 found[record.partition] += texts([record])
@@ -142,8 +143,9 @@ def test_assigning_changes_what_is_read_from_then_on(bus: Bus, new_topic: NewTop
     assert (before, after, again) == (["a", "b", "c"], ["y", "z"], ["c"])
 
 
-def test_an_empty_poll_waits_about_as_long_as_it_was_told(bus: Bus, topic: str) -> None:
-    with bus.reader({TopicPartition(topic, 0): 0}) as reader:
+@pytest.mark.parametrize("waits", [True, False])
+def test_an_empty_poll_waits_about_as_long_as_it_was_told(bus: Bus, topic: str, waits: bool) -> None:
+    with bus.reader({TopicPartition(topic, 0): 0}, waits) as reader:
         reader.poll(0.1)
         started = time.monotonic()
         assert reader.poll(0.5) == []
