@@ -6,7 +6,7 @@ import hashlib
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from functools import cached_property, lru_cache
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -128,7 +128,7 @@ def best(scores: Array, k: int) -> Ranking:
     if k > _FEW:
         indices = np.argsort(-scores, axis=1, kind="stable")[:, :k]
         return Ranking(indices, np.take_along_axis(scores, indices, axis=1))
-    flat, starts = scores.reshape(-1), _starts(rows, columns)
+    flat, starts = scores.reshape(-1), np.arange(rows) * columns
     found = np.empty((k, rows), np.int64)
     values = np.empty((k, rows), np.float32)
     for places, highest in zip(found, values, strict=True):
@@ -138,8 +138,3 @@ def best(scores: Array, k: int) -> Ranking:
         flat[places] = -np.inf
         places -= starts
     return Ranking(found.T, values.T)
-
-
-@lru_cache(maxsize=8)
-def _starts(rows: int, columns: int) -> Array:
-    return np.arange(rows) * columns

@@ -19,6 +19,8 @@ products would say little about them."""
 
 _TINY = 1e-24
 
+_LARGE_PAGE = 2**21
+
 _COLUMNS_AT_ONCE = 4
 """A product with so many columns more takes less time than one with a rest of them."""
 
@@ -97,16 +99,19 @@ class Product:
         """[ROWS_AT_ONCE, columns], the same memory each time: fresh one for every batch would cost half the product."""
         space: Array | None = getattr(self._scratch, name, None)
         if space is None:
-            space = _on_large_pages(ROWS_AT_ONCE * columns).reshape(ROWS_AT_ONCE, columns)
+            space = _empty(ROWS_AT_ONCE * columns).reshape(ROWS_AT_ONCE, columns)
             setattr(self._scratch, name, space)
         return space
 
 
-def _on_large_pages(numbers: int) -> Array:
-    """Memory in whole pages of 2 MB where the system has them, which numpy asks for; that gains a twentieth of the product."""
-    page = 2**21
-    room = np.empty(numbers + 2 * page // 4, np.float32)
-    first = -room.ctypes.data % page // 4
+def _empty(numbers: int) -> Array:
+    """Memory for float32 numbers. What fills a page of 2 MB begins with one: numpy asks the system for such pages where it
+    has them, and they gain a twentieth of the product.
+    """
+    if numbers * 4 < _LARGE_PAGE:
+        return np.empty(numbers, np.float32)
+    room = np.empty(numbers + _LARGE_PAGE // 4, np.float32)
+    first = -room.ctypes.data % _LARGE_PAGE // 4
     return room[first : first + numbers]
 
 

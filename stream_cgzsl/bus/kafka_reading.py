@@ -210,6 +210,8 @@ class KafkaSubscription(Subscription):
     def waiting(self) -> int:
         """As the last fetch of each partition told; of one that has given nothing yet, nothing is known."""
         ends = {tp.partition: self._client.highwater(tp) for tp in self._client.assignment()}
+        for moved in self._given.keys() - ends.keys():  # another member reads on there
+            del self._given[moved]
         return sum(max(0, end - self._given.get(number, end)) for number, end in ends.items() if end is not None)
 
     def close(self) -> None:
