@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from patience import PATIENCE_SECONDS
 
 from stream_cgzsl.benchmark.world import World
 from stream_cgzsl.bus import Bus, Receipt, Record, TopicPartition, connect
@@ -48,7 +49,6 @@ WORLD = World(classes=8, attributes=8, features=16, seed=3)
 CLASSES = tuple(sorted(WORLD.classes))
 GENESIS = Genesis(attributes=8, features=16, signed=False)
 TOPICS = Topics("t")
-PATIENCE_SECONDS = 60.0
 
 NO_DESCRIBE = {"quiet_seconds": 1e6}
 """For tests whose windows are closed by boundaries alone, however slow the machine is."""

@@ -7,18 +7,17 @@ import sys
 import threading
 import time
 import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
 import pytest
 from kafka import KafkaAdminClient
 from kafka.admin import ConfigResource, ConfigResourceType
+from patience import PATIENCE_SECONDS, until
 
 from stream_cgzsl.bus import TopicPartition, TopicSpec, connect
 from stream_cgzsl.bus.kafka import KafkaBus
 from stream_cgzsl.errors import BusUnavailable, Fenced, Refused, TopicMissing
 from stream_cgzsl.schemas.message import Message
-
-PATIENCE_SECONDS = 60.0
 
 
 @pytest.fixture
@@ -159,13 +158,6 @@ class Member(threading.Thread):
     def __exit__(self, *_: object) -> None:
         self._ended.set()
         self.join(PATIENCE_SECONDS)
-
-
-def until(condition: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + PATIENCE_SECONDS
-    while not condition():
-        assert time.monotonic() < deadline, "it did not come true"
-        time.sleep(0.02)
 
 
 def test_members_share_the_partitions_and_every_record_is_read_once(bus: KafkaBus, kafka_url: str, name: str) -> None:

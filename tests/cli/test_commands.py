@@ -7,7 +7,8 @@ import sys
 from pathlib import Path
 
 import pytest
-from helpers import CLASSES, PATIENCE_SECONDS, TOPICS, Producer, new_bus, read, sqlite_url
+from helpers import CLASSES, TOPICS, Producer, new_bus, read, sqlite_url
+from patience import PATIENCE_SECONDS
 
 import stream_cgzsl
 import stream_cgzsl.schemas

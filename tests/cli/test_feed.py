@@ -10,7 +10,8 @@ import time
 from pathlib import Path
 
 import pytest
-from helpers import PATIENCE_SECONDS, read
+from helpers import read
+from patience import PATIENCE_SECONDS
 
 from stream_cgzsl.benchmark import settings
 from stream_cgzsl.bus import connect

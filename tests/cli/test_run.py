@@ -12,13 +12,13 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from patience import PATIENCE_SECONDS
 
 from stream_cgzsl.cli import main
 from stream_cgzsl.settings import Settings
 
 DATA = "synthetic:classes=12,unseen=4,attributes=8,features=16,rows=10,test=5"
 QUICK = ("--tasks", "3", "--learner", "closed-form")
-PATIENCE_SECONDS = 60.0
 
 
 @pytest.fixture(autouse=True)

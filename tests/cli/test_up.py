@@ -12,7 +12,8 @@ import time
 from pathlib import Path
 
 import pytest
-from helpers import CLASSES, PATIENCE_SECONDS, Producer, questions_about, wait_for_answers, wait_for_window
+from helpers import CLASSES, Producer, questions_about, wait_for_answers, wait_for_window
+from patience import PATIENCE_SECONDS
 
 from stream_cgzsl.bus import connect
 from stream_cgzsl.bus.topics import Topics

@@ -5,10 +5,10 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable
 
+from patience import PATIENCE_SECONDS
+
 from stream_cgzsl.bus import Bus, Reader, Receipt, Record, TopicPartition
 from stream_cgzsl.schemas.message import Message
-
-PATIENCE_SECONDS = 60.0
 
 NewTopic = Callable[..., str]
 DropBefore = Callable[[str, int, int], None]
@@ -47,10 +47,3 @@ def read_all(bus: Bus, topic: str, start: int = 0) -> list[Record]:
 
 def texts(records: Iterable[Record]) -> list[str]:
     return [(record.value or b"").decode() for record in records]
-
-
-def until(condition: Callable[[], bool], seconds: float = PATIENCE_SECONDS) -> None:
-    deadline = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < deadline, "it did not come true"
-        time.sleep(0.01)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from bus_reading import NewTopic, texts, until, values, write
+from bus_reading import NewTopic, texts, values, write
+from patience import until
 
 from stream_cgzsl.bus import Bus, Record, Subscription, TopicPartition
 

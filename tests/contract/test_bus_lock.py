@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bus_reading import until
+from patience import until
 
 from stream_cgzsl.bus import Bus
 

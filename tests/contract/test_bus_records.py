@@ -7,7 +7,8 @@ import time
 from collections import defaultdict
 
 import pytest
-from bus_reading import DropBefore, NewTopic, read_all, read_to, texts, until, values, write
+from bus_reading import DropBefore, NewTopic, read_all, read_to, texts, values, write
+from patience import until
 
 from stream_cgzsl.bus import Bus, Receipt, Record, TopicPartition, connect
 from stream_cgzsl.errors import Expired, MessageTooLarge, TopicMissing

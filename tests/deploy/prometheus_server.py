@@ -17,7 +17,7 @@ from urllib.parse import urlencode, urlsplit
 from urllib.request import urlopen
 
 import yaml
-from helpers import PATIENCE_SECONDS
+from patience import PATIENCE_SECONDS
 
 DEPLOYED = Path(__file__).parents[2] / "deploy" / "prometheus"
 SCRAPE_SECONDS = 2

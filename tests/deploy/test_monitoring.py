@@ -15,7 +15,6 @@ import pytest
 from helpers import (
     CLASSES,
     NO_DESCRIBE,
-    PATIENCE_SECONDS,
     Producer,
     address,
     examples,
@@ -26,6 +25,7 @@ from helpers import (
     wait_for_answers,
     wait_for_window,
 )
+from patience import PATIENCE_SECONDS
 from prometheus_server import Prometheus, prometheus_with
 from promql import all_exported
 from test_dashboards import NAMES, filled, panels

@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 from helpers import CLASSES, Producer, description, examples, read, wait_for_window
 from launcher import Hook, Point, launch
+from patience import PATIENCE_SECONDS
 
 from stream_cgzsl.bus import Bus, Record, connect
 from stream_cgzsl.bus.topics import Topics
@@ -30,7 +31,6 @@ from stream_cgzsl.windows.cuts import DATA_ROLES
 from stream_cgzsl.windows.replay import Verdict, verify
 
 SESSION_SECONDS = 6.0 if os.environ.get("CGZSL_TEST_KAFKA") else 2.0  # a broker of somebody else has limits of its own
-PATIENCE_SECONDS = 60.0
 A, B, C, D, E = CLASSES[:5]
 LEARNER = {"attributes": 8, "features": 16, "learner": "episodic", "quiet-seconds": 600}
 

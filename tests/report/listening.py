@@ -11,10 +11,10 @@ from http.client import HTTPConnection, HTTPResponse
 from typing import Any
 from urllib.parse import urlsplit
 
+from patience import PATIENCE_SECONDS
+
 from stream_cgzsl.bus.topics import Topics
 from stream_cgzsl.report.live import watch
-
-PATIENCE_SECONDS = 60.0
 
 Parts = dict[str, Any]
 

@@ -9,7 +9,8 @@ from contextlib import closing
 from http.client import HTTPConnection, HTTPResponse
 
 import pytest
-from listening import PATIENCE_SECONDS, Listener, listening
+from listening import Listener, listening
+from patience import PATIENCE_SECONDS
 
 from stream_cgzsl.errors import UsageError
 from stream_cgzsl.report.live import server as live_server

@@ -12,7 +12,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from helpers import PATIENCE_SECONDS, TOPICS, new_bus, read, sqlite_url
+from helpers import TOPICS, new_bus, read, sqlite_url
+from patience import PATIENCE_SECONDS
 
 from stream_cgzsl.bus import Bus
 from stream_cgzsl.bus.sqlite_file import OFFSET_BITS, pack_headers

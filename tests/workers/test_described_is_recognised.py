@@ -7,7 +7,8 @@ import uuid
 from contextlib import ExitStack, closing
 from pathlib import Path
 
-from helpers import PATIENCE_SECONDS, new_bus, process, wait_for_answers, wait_for_window
+from helpers import new_bus, process, wait_for_answers, wait_for_window
+from patience import PATIENCE_SECONDS
 
 from stream_cgzsl.benchmark.world import World
 from stream_cgzsl.bus.topics import Topics

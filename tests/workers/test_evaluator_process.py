@@ -12,7 +12,6 @@ import pytest
 from helpers import (
     CLASSES,
     NO_DESCRIBE,
-    PATIENCE_SECONDS,
     TOPICS,
     Producer,
     letters,
@@ -23,6 +22,7 @@ from helpers import (
     sqlite_url,
     wait_for_window,
 )
+from patience import PATIENCE_SECONDS
 from test_processes import address, ends, page
 from tested_stream import Stream, assert_same, made, new_stream
 from tested_stream import rows_of as rows_around

@@ -12,7 +12,6 @@ import pytest
 from helpers import (
     CLASSES,
     NO_DESCRIBE,
-    PATIENCE_SECONDS,
     InThread,
     Producer,
     learner,
@@ -21,6 +20,7 @@ from helpers import (
     sqlite_url,
     wait_for_window,
 )
+from patience import PATIENCE_SECONDS
 
 from stream_cgzsl.bus import Bus
 from stream_cgzsl.bus.sqlite_writing import SqlitePublisher

@@ -6,7 +6,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from helpers import PATIENCE_SECONDS, TOPICS, new_bus, sqlite_url
+from helpers import TOPICS, new_bus, sqlite_url
+from patience import PATIENCE_SECONDS
 from served_stream import AXES, CLASSES, commit, turned
 
 from stream_cgzsl import generation_file

@@ -10,17 +10,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from helpers import (
-    PATIENCE_SECONDS,
-    TOPICS,
-    Producer,
-    new_bus,
-    read,
-    scorer,
-    settings_for,
-    sqlite_url,
-    wait_for_answers,
-)
+from helpers import TOPICS, Producer, new_bus, read, scorer, settings_for, sqlite_url, wait_for_answers
+from patience import PATIENCE_SECONDS
 from served_stream import AXES, CLASSES, ask, ask_until, commit, turned
 
 from stream_cgzsl.bus import Bus

@@ -11,7 +11,8 @@ from itertools import count
 from pathlib import Path
 
 import numpy as np
-from helpers import GENESIS, PATIENCE_SECONDS, Producer, new_bus, process, read, settings_for
+from helpers import GENESIS, Producer, new_bus, process, read, settings_for
+from patience import until
 from served_stream import AXES, turned
 
 from stream_cgzsl.bus import Bus
@@ -60,6 +61,13 @@ def test_every_sample_is_answered_by_a_generation_that_was_whole(kafka_url: str,
             asked.update(some)
             producer.ask(some)
 
+        def ask_until_answered_by(number: int) -> None:
+            def answered() -> bool:
+                ask()
+                return any(answer.generation == number for answer in answers_in(bus, topics))
+
+            until(answered, f"an answer by generation {number}")
+
         scorers = [start(), start()]
         for number in range(2, GENERATIONS + 1):
             ask()
@@ -70,11 +78,11 @@ def test_every_sample_is_answered_by_a_generation_that_was_whole(kafka_url: str,
                 scorers.append(start())
             if number == 7:
                 scorers.append(start())
-            time.sleep(0.3)
-        deadline = time.monotonic() + PATIENCE_SECONDS
-        while set(asked) - {answer.request_id for answer in answers_in(bus, topics)}:
-            assert time.monotonic() < deadline, "samples without an answer"
-            time.sleep(0.5)
+            if number % 3 == 2:  # the kill that comes next meets scorers that answer, however slow the machine is
+                ask_until_answered_by(number)
+            else:
+                time.sleep(0.3)
+        until(lambda: set(asked) <= {answer.request_id for answer in answers_in(bus, topics)}, "every answer")
 
         records = ledger.read_all(bus, topics)
         generations = {r.number: ledger.load_generation(bus, topics, r) for r in records[1:]}
@@ -85,4 +93,4 @@ def test_every_sample_is_answered_by_a_generation_that_was_whole(kafka_url: str,
             generation = generations[answer.generation or 0]
             [[index]] = generation.classify(asked[answer.request_id][None], 1).indices
             assert answer.class_id == generation.class_ids[index]
-        assert len({answer.generation for answer in answers}) > 3  # they did change under way
+        assert {2, 5, 8, 11} <= {answer.generation for answer in answers}  # they did change under way

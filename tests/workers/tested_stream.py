@@ -13,7 +13,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from helpers import GENESIS, PATIENCE_SECONDS, InThread, Producer, read, settings_for
+from helpers import GENESIS, InThread, Producer, read, settings_for
+from patience import PATIENCE_SECONDS
 
 from stream_cgzsl.bus import Bus
 from stream_cgzsl.bus.topics import Topics
