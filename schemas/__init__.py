@@ -1,7 +1,7 @@
 """The events of every topic and how they are written on the wire: the contract with the rest of the world."""
 
 from stream_cgzsl.schemas.attribute import Attribute, Retirement
-from stream_cgzsl.schemas.bulk import BulkReader
+from stream_cgzsl.schemas.bulk import BulkReader, Read
 from stream_cgzsl.schemas.codec import MAX_BYTES, Encoding, decode, encode, foreign_headers
 from stream_cgzsl.schemas.control import Boundary, Cut, Rollback
 from stream_cgzsl.schemas.dead_letter import KEPT_BYTES, DeadLetter
@@ -42,6 +42,7 @@ __all__ = [
     "Projection",
     "Published",
     "Range",
+    "Read",
     "Retirement",
     "Role",
     "Rollback",

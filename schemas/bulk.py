@@ -34,11 +34,12 @@ class Received(Protocol):
 
 
 class Plain(NamedTuple):
-    """A record that was read: its key, its id, and where its vector stands in `Read.rows`."""
+    """A record that was read: its key, its id, where its vector stands in `Read.rows`, the headers that say no more of it."""
 
     key: str
     id: str | None
     row: int
+    more: Headers
 
 
 class Read(NamedTuple):
@@ -57,7 +58,6 @@ class BulkReader:
         dimension = ("ce_dim", b"%d" % numbers)
         starts = LAYOUTS[model].start_by_dtype.items()
         self._starts = {(*start, dimension): dtype for dtype, start in starts if numbers * dtype.itemsize <= MAX_BYTES}
-        self._common = max(len(start) for _, start in starts) + 1
         self._numbers = numbers
         self._least = least
 
@@ -67,17 +67,18 @@ class BulkReader:
         dtype: np.dtype[Any] | None = None  # of this batch: that of its first record
         for record in records:
             headers, value = record.headers, record.value
-            found = self._starts.get(headers[: self._common])
+            found = self._starts.get(headers[:2])
             if dtype is None:
                 dtype = found
             if found is None or found is not dtype or not value or len(value) != self._numbers * dtype.itemsize:
                 events.append(None)
                 continue
-            key, (certain, id) = _name(record.key), _details(headers[self._common :])
+            key, more = _name(record.key), headers[2:]
+            certain, id = _details(more) if more else (True, None)
             if key is None or not certain:
                 events.append(None)
                 continue
-            events.append(Plain(key, id, len(values)))
+            events.append(Plain(key, id, len(values), more))
             values.append(value)
         rows = np.frombuffer(b"".join(values), dtype or np.float32).reshape(-1, self._numbers)
         return Read(events, self._checked(events, rows).astype(np.float32, copy=False))

@@ -35,7 +35,7 @@ def encode(event: Event, encoding: Encoding = "binary") -> Message:
     if layout.model in TOMBSTONES:
         return Message(key, None, (), timestamp)
     if encoding == "json" or layout.payload is None:
-        return Message(key, objects.write(layout, event), layout.start_of_json, timestamp)
+        return Message(key, objects.write(layout, event), (), timestamp)
     value, headers = binary.write(layout, event)
     return Message(key, value, headers, timestamp)
 

@@ -78,7 +78,11 @@ class HeaderField(NamedTuple):
 
 @dataclass(frozen=True)
 class Layout:
-    """How one event type is written. `start` are the headers every such record has, per dtype for vectors."""
+    """How one event type is written. `start` are the headers every binary record of it has, per dtype for vectors.
+
+    They say what makes the record binary, and nothing that its topic says already: each header takes a client longer than
+    ten numbers do. An object in JSON names its own type.
+    """
 
     model: type[Event]
     key: str | None
@@ -88,13 +92,10 @@ class Layout:
     is_vector: bool
     start: Headers
     start_by_dtype: Mapping[np.dtype[Any], Headers]
-    start_of_json: Headers
     header_fields: tuple[HeaderField, ...]
 
 
 def _layout(model: type[Event]) -> Layout:
-    type_header = ("ce_type", model.type_name().encode())
-    start = (SPECVERSION, type_header, OCTETS)
     others = [name for name in model.model_fields if name not in (model.KEY, model.PAYLOAD)]
     kinds = {} if model.PAYLOAD is None else {name: kind_of(model, name) for name in others}
     return Layout(
@@ -104,9 +105,8 @@ def _layout(model: type[Event]) -> Layout:
         key_required=model.KEY is not None and model.model_fields[model.KEY].is_required(),
         payload=model.PAYLOAD,
         is_vector=model.PAYLOAD == "vector",
-        start=start,
-        start_by_dtype={dtype: (*start, ("ce_dtype", name.encode())) for name, dtype in DTYPES.items()},
-        start_of_json=(SPECVERSION, type_header, JSON),
+        start=(OCTETS,),
+        start_by_dtype={dtype: (("ce_dtype", name.encode()),) for name, dtype in DTYPES.items()},
         header_fields=tuple(HeaderField(PREFIX + name, name, _SPELLINGS[kind], kind) for name, kind in kinds.items()),
     )
 

@@ -24,6 +24,7 @@ from stream_cgzsl.schemas import (
     InvalidEvent,
     Message,
     Prediction,
+    Read,
     Sample,
     decode,
     encode,
@@ -34,7 +35,8 @@ from stream_cgzsl.windows.gather import check_feature, dead_letter
 Array = npt.NDArray[Any]
 
 _EMPTY = np.zeros(0, np.float32)
-_HEADERS = encode(Prediction(request_id="x", status="ok")).headers
+_spelled = "%.9g".__mod__
+"""A score as text. Nine digits tell any two float32 apart; all seventeen of the same number take twice as long."""
 _START = f'{{"type":"{Prediction.type_name()}","request_id":'
 
 
@@ -86,10 +88,21 @@ class Answering:
     def answer(self, records: Sequence[Record]) -> Answered:
         """Every record gets its answer: also one that is no sample, or too long, or of the wrong length."""
         answered = Answered([])
+        read = None if self._bulk is None else self._bulk.read(records)
+        if read is None:
+            return self._answer_each(records, None, answered)
+        ids = [event.key for event in read.events if event is not None and not event.more]
+        if len(ids) < len(records):
+            return self._answer_each(records, read, answered)
+        values = self._values(ids, read.rows, answered)  # all are alike, as a rule
+        answered.predictions = [Message(record.key, value) for record, value in zip(records, values, strict=True)]
+        return answered
+
+    def _answer_each(self, records: Sequence[Record], read: Read | None, answered: Answered) -> Answered:
+        """Samples that were read together, those that must be decoded one by one, and what is none."""
         refused: dict[int, Message] = {}
         ids: list[str] = []
         vectors: list[Array] = []
-        read = None if self._bulk is None else self._bulk.read(records)
         for place, record in enumerate(records):
             plain = None if read is None else read.events[place]
             try:
@@ -104,15 +117,14 @@ class Answering:
                 refused[place] = _refusal(record, error)
                 answered.dead.append(dead_letter(record, error))
         answered.statuses["invalid"] = len(refused)
-        together = read is not None and len(ids) == len(records) == len(read.rows)
-        values = iter(self._values(ids, read.rows if read is not None and together else vectors, answered))
+        values = iter(self._values(ids, vectors, answered))
         names = iter(ids)
         for place, record in enumerate(records):
             if place in refused:
                 answered.predictions.append(refused[place])
             else:
-                headers = _HEADERS + foreign_headers(record.headers)
-                answered.predictions.append(Message(next(names).encode(), next(values), headers))
+                copied = foreign_headers(record.headers)
+                answered.predictions.append(Message(next(names).encode(), next(values), copied))
         return answered
 
     def _decoded(self, record: Record) -> Sample:
@@ -141,17 +153,21 @@ class Answering:
         if ranking.scores.shape[1] > 1:
             answered.margins = ranking.scores[:, 0] - ranking.scores[:, 1]
         values: list[bytes] = []
-        for id, indices, scores in zip(ids, ranking.indices.tolist(), ranking.scores.tolist(), strict=True):
-            known = scores[0] >= self._reject
-            answered.statuses["ok" if known else "unknown"] += 1
-            named = f'"ok","class_id":{self._names[indices[0]]}' if known else '"unknown"'
-            margin = f',"margin":{scores[0] - scores[1]!r}' if len(scores) > 1 else ""
-            top = ",".join(
-                [f"{self._candidates[i]}{score!r}}}" for i, score in zip(indices, scores, strict=True)][: self._top_k]
-            )
+        known = 0
+        told = ranking.indices[:, : self._top_k].tolist()
+        for id, indices, scores in zip(ids, told, ranking.scores.tolist(), strict=True):
+            texts = list(map(_spelled, scores))
+            named = '"unknown"'
+            if scores[0] >= self._reject:
+                named = f'"ok","class_id":{self._names[indices[0]]}'
+                known += 1
+            margin = f',"margin":{_spelled(scores[0] - scores[1])}' if len(scores) > 1 else ""
+            top = "},".join([self._candidates[i] + text for i, text in zip(indices, texts, strict=False)])
             values.append(
-                f'{_START}{quoted(id)},"status":{named},"score":{scores[0]!r}{margin},"top":[{top}]{self._end}'.encode()
+                f'{_START}{quoted(id)},"status":{named},"score":{texts[0]}{margin},"top":[{top}}}]{self._end}'.encode()
             )
+        answered.statuses["ok"] += known
+        answered.statuses["unknown"] += len(ids) - known
         return values
 
 

@@ -97,9 +97,6 @@ def test_a_feature_in_binary() -> None:
         key=b"zebra",
         value=bytes.fromhex("0000803f000000c0"),
         headers=(
-            ("ce_specversion", b"1.0"),
-            ("ce_type", b"cgzsl.feature.v1"),
-            ("content-type", b"application/octet-stream"),
             ("ce_dtype", b"float32"),
             ("ce_dim", b"2"),
             ("ce_id", b"img-7"),
@@ -115,11 +112,7 @@ def test_a_feature_in_json() -> None:
         key=b"zebra",
         value=b'{"type":"cgzsl.feature.v1","dtype":"float32","vector":[1.0,0.10000000149011612],'
         b'"time":"2025-01-31T12:00:00.250000Z","class_id":"zebra"}',
-        headers=(
-            ("ce_specversion", b"1.0"),
-            ("ce_type", b"cgzsl.feature.v1"),
-            ("content-type", b"application/json"),
-        ),
+        headers=(),
         timestamp_ms=1_738_324_800_250,
     )
 
@@ -130,9 +123,6 @@ def test_a_projection_in_binary() -> None:
         key=b"zebra",
         value=bytes.fromhex("003c"),
         headers=(
-            ("ce_specversion", b"1.0"),
-            ("ce_type", b"cgzsl.projection.v1"),
-            ("content-type", b"application/octet-stream"),
             ("ce_dtype", b"float16"),
             ("ce_dim", b"1"),
             ("ce_bias", b"-0.1"),
@@ -147,8 +137,6 @@ def test_a_chunk_in_binary() -> None:
         key=b"3",
         value=b"\xff\x00",
         headers=(
-            ("ce_specversion", b"1.0"),
-            ("ce_type", b"cgzsl.state.v1"),
             ("content-type", b"application/octet-stream"),
             ("ce_count", b"5"),
             ("ce_window", b"9"),

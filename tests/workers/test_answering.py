@@ -42,7 +42,7 @@ def test_answers_stand_in_the_order_of_their_samples() -> None:
 
 
 def test_an_answer_written_by_hand_reads_back_whole() -> None:
-    """Class ids and request ids may hold anything a name may hold."""
+    """Class ids and request ids may hold anything a name may hold; scores come back as the same float32."""
     names = tuple(sorted(['"quoted"', "back\\slash", "Ünïcode 鳥", "plain"]))
     vectors = np.array([[1, 0, 0], [0, 1, 0], [0, 0, 1], [1, 1, 1]], np.float32)
     seen = np.array([True, False, True, False])
@@ -52,16 +52,18 @@ def test_an_answer_written_by_hand_reads_back_whole() -> None:
     message = encode(Sample(request_id='say "鳥"\\', vector=row))
     [prediction] = told(Answering(generation, genesis, generation.classify, 3).answer(records(message)))
     ranking = generation.classify(row[None], 3)
+    assert [np.float32(candidate.score) for candidate in prediction.top] == ranking.scores[0].tolist()
+    assert prediction.margin == pytest.approx(ranking.scores[0, 0] - ranking.scores[0, 1], rel=1e-6)
     top = tuple(
-        Candidate(class_id=names[i], score=float(score), seen=bool(seen[i]))
-        for i, score in zip(ranking.indices[0], ranking.scores[0], strict=True)
+        Candidate(class_id=names[i], score=told.score, seen=bool(seen[i]))
+        for i, told in zip(ranking.indices[0], prediction.top, strict=True)
     )
     assert prediction == Prediction(
         request_id='say "鳥"\\',
         status="ok",
         class_id=top[0].class_id,
         score=top[0].score,
-        margin=top[0].score - top[1].score,
+        margin=prediction.margin,
         top=top,
         generation=7,
     )
