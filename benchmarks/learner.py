@@ -16,7 +16,7 @@ import statistics
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
@@ -146,12 +146,13 @@ def commit_bare(producer: Any, messages: list[tuple[str, Any]]) -> None:
 
 
 @contextmanager
-def kafka_at(url: str | None, directory: Path) -> Iterator[str]:
+def kafka_at(url: str | None, directory: Path, properties: Mapping[str, str] | None = None) -> Iterator[str]:
+    """That cluster, or a broker of our own with these properties."""
     if url is not None:
         yield url
         return
     print("starting a Kafka broker ...", file=sys.stderr)
-    started = broker.start(directory)
+    started = broker.start(directory, properties=properties)
     try:
         yield started.url
     finally:

@@ -6,7 +6,7 @@ bus, of the scorer and of the bare loop. (d) Two scorers on two partitions besid
 generation swaps. (f) Loading and swapping large generations while samples are answered. Ratios are within one run: rounds
 take turns. In (a) and (c) the scorer and the bare loop are kept on one core. Latency is told of all rounds, and of those in
 which the host took less than half a percent of the processor: the bar is for these, if there are any. Our own broker writes
-4 GB to the folder for temporary files: set TMPDIR where its disk is shared.
+40 MB a second to the folder for temporary files: set TMPDIR where its disk is shared.
 
     python benchmarks/scorer.py [--check] [--samples 12000] [--rounds 3] [--swaps 1000] [--kafka URL]
 """
@@ -36,6 +36,7 @@ from scoring_parts import (
     await_answers,
     child,
     commit,
+    configure,
     generation,
     metric,
     on_one_core,
@@ -44,7 +45,6 @@ from scoring_parts import (
     rows,
     scorers,
     serve_stream,
-    stamped_by_broker,
 )
 
 from stream_cgzsl.bus import Bus, TopicPartition, TopicSpec, connect
@@ -54,9 +54,13 @@ BARS = {50: 0.7, 717: 0.5}
 BAR_CLASSIFY = 1.5
 CANDIDATES = 5  # as many as an answer of a scorer has
 BAR_P99_MS = 50.0
-QUIET_ROUNDS, MOST_ROUNDS = 5, 15
+WARM_SECONDS, ROUND_SECONDS, ROUNDS_A_TURN, MOST_TURNS = 4.0, 4.0, 4, 6
+QUIET_ROUNDS = 5
 QUIET = 0.005
-"""The host takes less than this share of the processor."""
+"""In a quiet round the host takes less than this share of the processor."""
+OWN_BROKER = {"log.retention.check.interval.ms": "1000", "log.segment.delete.delay.ms": "1000"}
+SHORT_LIVED = {"segment.bytes": str(2**24), "retention.bytes": str(2**26)}
+"""Of samples that come for minutes: memory or disk the system has not used yet would be part of what is measured."""
 BAR_GROWTH = 1.1
 PORT = 29517
 
@@ -123,48 +127,60 @@ def _seconds(work: Callable[[], object]) -> float:
 
 
 def latency(bus: Bus, url: str, rate: float, directory: Path) -> tuple[list[Times], list[Times]]:
-    """Of the scorer and of the bare loop in its place, at that many samples a second, in rounds that take turns.
+    """Of the scorer and of the bare loop in its place, at that many samples a second. They take turns.
 
-    A host that gives the processor to others for 60 ms shows in the hundredth answer of a round of six seconds. So there
-    are rounds until enough of both kinds were quiet.
+    A host that gives the processor to others for 40 ms shows in the hundredth answer of a round of four seconds. So they go
+    on until enough rounds of both were quiet.
     """
     ours: list[Times] = []
     plain: list[Times] = []
-    for number in range(MOST_ROUNDS):
+    for number in range(MOST_TURNS):
         topics = Topics(f"latency-{number}")
         serve_stream(bus, topics, 50, 2, 0)
+        configure(url, topics["samples"], SHORT_LIVED)
         with scorers(url, topics, 1, directory, one_core=True, port=PORT):
             _await_ready(1)
-            ours.append(_answer_times(bus, url, topics["samples"], topics["predictions"], rate))
+            ours += _rounds(bus, url, topics["samples"], topics["predictions"], rate)
         value, headers = _an_answer(bus, topics["predictions"])
         source, target = f"{topics.prefix}-asked", f"{topics.prefix}-bare"
-        bus.create([TopicSpec(name, 2, "expire") for name in (source, target)])
+        bus.create([TopicSpec(source, 2, "expire", SHORT_LIVED), TopicSpec(target, 2, "expire")])
         process = on_one_core(child("bare", url, source, target, f"{topics.prefix}.bare", value, headers, None))
         time.sleep(5.0)  # to join its group
-        plain.append(_answer_times(bus, url, source, target, rate))
+        plain += _rounds(bus, url, source, target, rate)
         process.kill()
         process.wait()
-        print(f"  round {number + 1}: {_told(ours[-1:])}; the bare loop {_told(plain[-1:])}", flush=True)
+        print(
+            f"  turn {number + 1}: {_told(ours[-ROUNDS_A_TURN:])}; the bare loop {_told(plain[-ROUNDS_A_TURN:])}",
+            flush=True,
+        )
         if min(len(_quiet(ours)), len(_quiet(plain))) >= QUIET_ROUNDS:
             break
     return ours, plain
 
 
-def _answer_times(bus: Bus, url: str, source: str, target: str, rate: float, seconds: float = 8.0) -> Times:
-    """Milliseconds from a client's send to the answer on the bus, as the broker's clock has it: the same machine's."""
-    stamped_by_broker(url, target)
-    before = _processor_time()
-    on_one_core(child("ask", url, source, rate, seconds), 1).wait()
-    spent = [b - a for a, b in zip(before, _processor_time(), strict=True)]
+def _rounds(bus: Bus, url: str, source: str, target: str, rate: float) -> list[Times]:
+    """Of those who ask without a pause, after a while. An answer's time is from a client's send to its being on the bus, as
+    the broker's clock has it: the same machine's."""
+    configure(url, target, {"message.timestamp.type": "LogAppendTime"})
+    asker = on_one_core(child("ask", url, source, rate, WARM_SECONDS + ROUNDS_A_TURN * ROUND_SECONDS), 1)
+    time.sleep(WARM_SECONDS)
+    marks = [(time.time() * 1000, _processor_time())]
+    for _ in range(ROUNDS_A_TURN):
+        time.sleep(ROUND_SECONDS)
+        marks.append((time.time() * 1000, _processor_time()))
+    asker.wait()
     reached, last = sum(bus.end_offsets(target).values()), -1
     while reached > last:
         time.sleep(1.0)
         reached, last = sum(bus.end_offsets(target).values()), reached
-    sent = [(int(record.key or b"0") / 1e6, record.timestamp_ms) for record in read_whole(bus, target)]
-    found = [(moment, stamped - moment) for moment, stamped in sent]
-    took = np.array(sorted(found))[len(found) // 5 :, 1]  # the first ones meet cold caches and new connections
-    p50, p99 = np.percentile(took, [50, 99]).tolist()
-    return Times(p50, p99, spent[7] / max(1, sum(spent)) if spent else 0.0)
+    sent, answered = np.array([(int(r.key or b"0") / 1e6, r.timestamp_ms) for r in read_whole(bus, target)]).T
+    found = []
+    for (begin, before), (end, after) in pairwise(marks):
+        took = (answered - sent)[(begin <= sent) & (sent < end)]
+        spent = [b - a for a, b in zip(before, after, strict=True)]
+        stolen = spent[7] / max(1, sum(spent)) if spent else 0.0
+        found.append(Times(*np.percentile(took, [50, 99]).tolist(), stolen))
+    return found
 
 
 def _processor_time() -> list[int]:
@@ -231,7 +247,7 @@ def large_swap(bus: Bus, url: str, rate: float, directory: Path) -> tuple[float,
     """Seconds from the commit of 717 classes more to their being served, and the longest silence between answers meanwhile."""
     topics = Topics("large")
     serve_stream(bus, topics, 717, 2, 0)
-    stamped_by_broker(url, topics["predictions"])
+    configure(url, topics["predictions"], {"message.timestamp.type": "LogAppendTime"})
     with scorers(url, topics, 1, directory, port=PORT):
         _await_ready(1)
         process = child("ask", url, topics["samples"], rate, 8.0)
@@ -264,7 +280,7 @@ def main() -> int:
     )
     with (
         tempfile.TemporaryDirectory(prefix="cgzsl-bench-") as name,
-        kafka_at(given.kafka, Path(name) / "broker") as url,
+        kafka_at(given.kafka, Path(name) / "broker", OWN_BROKER) as url,
         connect(url) as bus,
     ):
         directory, rate = Path(name), 0.0

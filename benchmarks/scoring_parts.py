@@ -124,11 +124,9 @@ def await_answers(
     return (len(times) - first) / max(times[-1] - times[first], 1) * 1000
 
 
-def stamped_by_broker(url: str, topic: str) -> None:
-    """From now on the times of the topic's records are those at which the broker wrote them."""
+def configure(url: str, topic: str, settings: dict[str, str]) -> None:
     admin = KafkaAdminClient(**KafkaSettings.parse(url).admin())
-    stamped = {"message.timestamp.type": "LogAppendTime"}
-    admin.alter_configs([ConfigResource(ConfigResourceType.TOPIC, topic, stamped)])
+    admin.alter_configs([ConfigResource(ConfigResourceType.TOPIC, topic, settings)])
     admin.close()
 
 

@@ -14,7 +14,7 @@ from kafka import KafkaAdminClient
 from kafka.admin import ConfigResource, ConfigResourceType
 from patience import PATIENCE_SECONDS, until
 
-from stream_cgzsl.bus import TopicPartition, TopicSpec, connect
+from stream_cgzsl.bus import Record, Subscription, TopicPartition, TopicSpec, connect
 from stream_cgzsl.bus.kafka import KafkaBus
 from stream_cgzsl.errors import BusUnavailable, Fenced, Refused, TopicMissing
 from stream_cgzsl.schemas.message import Message
@@ -182,6 +182,39 @@ def test_offsets_of_partitions_that_moved_away_are_not_committed(bus: KafkaBus, 
             first.commit(both)
             (kept,) = first.assignment()
             assert bus.committed(name, name) == {kept.partition: 5}
+
+
+def test_what_waits_in_a_partition_that_went_and_came_back_is_not_counted_twice(
+    bus: KafkaBus, kafka_url: str, name: str
+) -> None:
+    bus.create([TopicSpec(name, 2)])
+    both = {TopicPartition(name, 0), TopicPartition(name, 1)}
+
+    def write(partition: int, count: int) -> None:
+        with bus.writer() as writer:
+            for _ in range(count):
+                writer.send(name, Message(None, b"x"), partition)
+
+    def take(member: Subscription, count: int) -> None:
+        read: list[Record] = []
+        while len(read) < count:
+            read += member.poll(0.2)
+
+    with connect(kafka_url) as own, own.subscribe(name, name) as first:
+        write(0, 3)
+        write(1, 3)
+        take(first, 6)
+        first.commit(dict.fromkeys(both, 3))
+        with connect(kafka_url) as other, other.subscribe(name, name) as second:
+            until(lambda: not first.poll(0.2) and not second.poll(0.2) and len(second.assignment()) == 1)
+            (moved,) = second.assignment()
+            write(moved.partition, 2)
+            take(second, 2)
+            second.commit({moved: 5})
+            assert first.waiting() == 0
+        until(lambda: not first.poll(0.2) and first.assignment() == both)
+        first.poll(1.0)  # asks for more, and hears where the partitions end
+        assert first.waiting() == 0
 
 
 def test_a_session_the_cluster_does_not_take_is_refused(kafka_url: str, topic: str) -> None:

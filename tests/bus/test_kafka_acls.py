@@ -30,6 +30,7 @@ from helpers import (
     wait_for_window,
 )
 from own_broker import PASSWORDS, OwnBroker
+from patience import until
 
 from stream_cgzsl.bus import access, connect
 from stream_cgzsl.bus.access import ACCESS
@@ -134,6 +135,17 @@ def test_a_watcher_sees_the_stream_but_not_the_scorers_group(guarded: Guarded) -
     thread.join(60)
     assert b'"samples":null' in lag
     assert b'"state":"following","problem":null' in state
+
+
+def test_a_commit_that_was_refused_is_told_by_the_next_one(guarded: Guarded) -> None:
+    right = next(right for right in ACCESS["scorer"].rights(TOPICS) if right.kind == "group")
+    with connect(guarded.url("scorer")) as bus, bus.subscribe(TOPICS["samples"], right.name) as member:
+        until(lambda: bool(member.poll(0.2, 1) or member.assignment()))
+        offsets = dict.fromkeys(member.assignment(), 0)
+        with guarded.operator.without("scorer", right), pytest.raises(Refused, match=right.name):
+            for _ in range(100):
+                member.commit_soon(offsets)
+                time.sleep(0.05)
 
 
 def test_commands_for_one_user(capsys: pytest.CaptureFixture[str]) -> None:
