@@ -34,7 +34,7 @@ class Received(Protocol):
 
 
 class Plain(NamedTuple):
-    """A record that was read: its key, its id, where its vector stands in `Read.rows`, the headers that say no more of it."""
+    """A record that was read: its key, its id, where its vector stands in `Read.rows`, and its headers after the first two."""
 
     key: str
     id: str | None

@@ -80,8 +80,8 @@ class HeaderField(NamedTuple):
 class Layout:
     """How one event type is written. `start` are the headers every binary record of it has, per dtype for vectors.
 
-    They say what makes the record binary, and nothing that its topic says already: each header takes a client longer than
-    ten numbers do. An object in JSON names its own type.
+    They say what makes the record binary, and nothing that its topic says already: each header costs every client a few
+    microseconds a record. An object in JSON names its own type.
     """
 
     model: type[Event]

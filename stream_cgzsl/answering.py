@@ -94,7 +94,7 @@ class Answering:
         ids = [event.key for event in read.events if event is not None and not event.more]
         if len(ids) < len(records):
             return self._answer_each(records, read, answered)
-        values = self._values(ids, read.rows, answered)  # all are alike, as a rule
+        values = self._values(ids, read.rows, answered)  # no headers to copy: as a rule
         answered.predictions = [Message(record.key, value) for record, value in zip(records, values, strict=True)]
         return answered
 
@@ -117,7 +117,8 @@ class Answering:
                 refused[place] = _refusal(record, error)
                 answered.dead.append(dead_letter(record, error))
         answered.statuses["invalid"] = len(refused)
-        values = iter(self._values(ids, vectors, answered))
+        together = read is not None and len(ids) == len(records) == len(read.rows)
+        values = iter(self._values(ids, read.rows if read is not None and together else vectors, answered))
         names = iter(ids)
         for place, record in enumerate(records):
             if place in refused:

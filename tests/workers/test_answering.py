@@ -41,6 +41,16 @@ def test_answers_stand_in_the_order_of_their_samples() -> None:
     assert len(answered.dead) == 1
 
 
+def test_an_answer_has_the_headers_that_are_not_ours_and_no_others() -> None:
+    sample = encode(Sample(request_id="a", vector=AXES[0], id="seen once"))
+    traced = sample._replace(headers=(*sample.headers, ("traceparent", b"00-1")))
+    asked = [encode(Sample(request_id="a", vector=AXES[0])), sample, traced]
+    together = answering(turned(1)).answer(records(*asked))
+    alone = [answering(turned(1)).answer(records(message)).predictions[0] for message in asked]
+    assert together.predictions == alone
+    assert [message.headers for message in alone] == [(), (), (("traceparent", b"00-1"),)]
+
+
 def test_an_answer_written_by_hand_reads_back_whole() -> None:
     """Class ids and request ids may hold anything a name may hold; scores come back as the same float32."""
     names = tuple(sorted(['"quoted"', "back\\slash", "Ünïcode 鳥", "plain"]))
