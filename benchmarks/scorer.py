@@ -8,7 +8,7 @@ take turns. In (a) and (c) the scorer and the bare loop are kept on one core. La
 which the host took less than half a percent of the processor: the bar is for these, if there are any. Our own broker writes
 40 MB a second to the folder for temporary files: set TMPDIR where its disk is shared.
 
-    python benchmarks/scorer.py [--check] [--samples 12000] [--rounds 3] [--swaps 1000] [--kafka URL]
+    python benchmarks/scorer.py [--check] [--samples 24000] [--rounds 5] [--swaps 1000] [--kafka URL]
 """
 
 from __future__ import annotations
@@ -266,8 +266,8 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--check", action="store_true", help="fail when a figure is short of its bar")
     parser.add_argument("--kafka", metavar="URL", help="use this cluster instead of a broker of our own")
-    parser.add_argument("--samples", type=int, default=12_000)
-    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--samples", type=int, default=24_000)
+    parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--swaps", type=int, default=1000)
     given = parser.parse_args()
     short: list[str] = []
@@ -305,7 +305,7 @@ def main() -> int:
             f"717 classes served {taken:.2f} s after their commit, longest silence meanwhile {gap * 1000:.0f} ms",
             flush=True,
         )
-        scale = two_beside_one(bus, url, 3 * given.samples, directory)
+        scale = two_beside_one(bus, url, given.samples * 3 // 2, directory)
         print(f"two scorers: {scale:.2f} of one", flush=True)
         early, late = memory(bus, url, given.swaps, directory)
     if times.p99 > BAR_P99_MS:
