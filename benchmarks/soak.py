@@ -96,7 +96,7 @@ class Feeder:
         self._described += new
 
     def some(self) -> None:
-        """A few features, now and then a repeat or a bad record, and a few samples."""
+        """A few features, now and then a repeat or a bad record, which a boundary must follow; and a few samples."""
         for _ in range(self._dice.randint(1, 12)):
             chance = self._dice.random()
             if chance < 0.03:
@@ -109,6 +109,9 @@ class Feeder:
                 self._sent.append(self._feature())
                 self._input("features", self._sent[-1])
                 self.good += 1
+        self.ask()
+
+    def ask(self) -> None:
         for _ in range(self._dice.randint(0, 4)):
             name = f"sample-{len(self.samples)}"
             row = WORLD.draw(self._dice.choice(WORLD.classes), 1, 2)[0]
@@ -158,8 +161,10 @@ def soak(
                 fleet.kill()
                 next_kill = now + dice.uniform(1.0, 7.0)
             fleet.tend()
-            if ended < windows or dice.random() < 0.2:
+            if ended < windows:
                 feeder.some()
+            elif dice.random() < 0.2:
+                feeder.ask()
             if ended < windows and now >= next_end:
                 if dice.random() < 0.3:
                     feeder.describe(1)
