@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ctypes
 import platform
 from typing import Any
 
@@ -39,19 +38,7 @@ def peak_memory(device: str) -> int:
 
 def prepare(threads: int) -> None:
     """Fixes what torch would otherwise choose by the machine: call once, before any tensor is made."""
-    _give_back_large_blocks()
     torch.set_num_threads(threads)
     torch.use_deterministic_algorithms(True, warn_only=False)
     torch.backends.cuda.matmul.allow_tf32 = False
     torch.backends.cudnn.allow_tf32 = False
-
-
-_M_MMAP_THRESHOLD = -3  # of glibc's malloc.h
-_LARGE_BYTES = 4 * 1024 * 1024
-
-
-def _give_back_large_blocks() -> None:
-    """Memory of large arrays goes back to the system when they do; by itself, glibc keeps gigabytes of holes for later."""
-    mallopt = getattr(ctypes.CDLL(None), "mallopt", None)
-    if mallopt is not None:
-        mallopt(_M_MMAP_THRESHOLD, _LARGE_BYTES)

@@ -23,6 +23,7 @@ from stream_cgzsl.generation import Generation
 from stream_cgzsl.learners import create
 from stream_cgzsl.learners.interface import SILENT, Learner, Monitor, Snapshot, Space
 from stream_cgzsl.learners.snapshots import from_bytes, to_bytes
+from stream_cgzsl.memory import large_blocks_given_back
 from stream_cgzsl.schemas import Genesis
 from stream_cgzsl.windows.gather import Gathered
 from stream_cgzsl.windows.window import Window
@@ -117,7 +118,7 @@ class Lineage:
 
     def _fit(self, window: Window, monitor: Monitor) -> Generation:
         try:
-            with _memory_errors():
+            with _memory_errors(), large_blocks_given_back():
                 return self._learner.fit(window, monitor)
         except _OUT_OF_MEMORY:
             smaller = self._halved()
@@ -125,7 +126,7 @@ class Lineage:
                 raise
         learner = self._create(smaller)  # only here has the first try let go of its memory
         learner.restore(self._learner.snapshot())
-        with _memory_errors():
+        with _memory_errors(), large_blocks_given_back():
             generation = learner.fit(window, monitor)
         self._learner, self.configuration = learner, smaller
         return generation

@@ -1,0 +1,30 @@
+"""When glibc gives freed memory back to the system. With another allocator, nothing here does anything."""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+_M_TRIM_THRESHOLD, _M_MMAP_THRESHOLD = -1, -3  # of glibc's malloc.h
+_MEGABYTE = 2**20
+
+
+@contextmanager
+def large_blocks_given_back() -> Iterator[None]:
+    """Within, blocks of 4 MB and more go back when they are freed: training would leave gigabytes of holes between arrays.
+
+    Outside they are kept for the next: page by page anew for every fetch, reading would take twice as long.
+    """
+    _give_back_from(4)
+    try:
+        yield
+    finally:
+        _give_back_from(32)
+
+
+def _give_back_from(megabytes: int) -> None:
+    mallopt = getattr(ctypes.CDLL(None), "mallopt", None)
+    if mallopt is not None:
+        mallopt(_M_MMAP_THRESHOLD, megabytes * _MEGABYTE)
+        mallopt(_M_TRIM_THRESHOLD, 2 * megabytes * _MEGABYTE)  # as glibc does by itself, as long as nothing is set
