@@ -14,7 +14,8 @@ _MEGABYTE = 2**20
 def large_blocks_given_back() -> Iterator[None]:
     """Within, blocks of 4 MB and more go back when they are freed: training would leave gigabytes of holes between arrays.
 
-    Outside they are kept for the next: page by page anew for every fetch, reading would take twice as long.
+    Outside they are kept for the next: page by page anew for every fetch, reading would take twice as long. What was
+    kept goes back on the way in, and what training left in small pieces on the way out.
     """
     _give_back_from(4)
     try:
@@ -24,7 +25,9 @@ def large_blocks_given_back() -> Iterator[None]:
 
 
 def _give_back_from(megabytes: int) -> None:
-    mallopt = getattr(ctypes.CDLL(None), "mallopt", None)
-    if mallopt is not None:
-        mallopt(_M_MMAP_THRESHOLD, megabytes * _MEGABYTE)
-        mallopt(_M_TRIM_THRESHOLD, 2 * megabytes * _MEGABYTE)  # as glibc does by itself, as long as nothing is set
+    """What is free now, and from now on blocks of this size when they are freed."""
+    libc = ctypes.CDLL(None)
+    if hasattr(libc, "mallopt") and hasattr(libc, "malloc_trim"):
+        libc.mallopt(_M_MMAP_THRESHOLD, megabytes * _MEGABYTE)
+        libc.mallopt(_M_TRIM_THRESHOLD, 2 * megabytes * _MEGABYTE)  # as glibc does by itself, as long as nothing is set
+        libc.malloc_trim(ctypes.c_size_t(0))
