@@ -12,9 +12,9 @@ import threading
 import time
 from collections.abc import Sequence
 
-from stream_cgzsl.bus import Bus, Lock, Publisher, TopicPartition, access
+from stream_cgzsl.bus import Bus, Publisher, TopicPartition
 from stream_cgzsl.bus.topics import Topics
-from stream_cgzsl.errors import BusUnavailable, Cancelled
+from stream_cgzsl.errors import Cancelled
 from stream_cgzsl.evaluation import published
 from stream_cgzsl.evaluation.examiner import Examiner
 from stream_cgzsl.evaluation.feed import Unusable
@@ -22,16 +22,18 @@ from stream_cgzsl.metrics import EvaluatorMetrics
 from stream_cgzsl.schemas import Evaluation, LedgerRecord
 from stream_cgzsl.settings import Settings
 from stream_cgzsl.windows import ledger
-from stream_cgzsl.workers.standby import wait_for_turn
+from stream_cgzsl.workers.standby import OneAtWork
 
 log = logging.getLogger("evaluator")
 
 _POLL_SECONDS = 0.5
-_RETRY_SECONDS = 3.0
 
 
-class EvaluatorWorker:
-    """One stream's evaluator, until `stop` is set. A bus that is away is waited for, unless it is not `patient`."""
+class EvaluatorWorker(OneAtWork[EvaluatorMetrics]):
+    """One stream's evaluator."""
+
+    kind = "evaluator"
+    locked = "evaluations"
 
     def __init__(
         self,
@@ -42,47 +44,12 @@ class EvaluatorWorker:
         stop: threading.Event,
         patient: bool = True,
     ) -> None:
-        self._bus = bus
-        self._topics = topics
+        super().__init__(bus, topics, metrics, stop, patient)
         self._settings = settings
-        self._metrics = metrics
-        self._stop = stop
-        self._patient = patient
-        self._lock: Lock | None = None
-        self._why_not_ready: str | None = "not connected yet"
 
-    def why_not_ready(self) -> str | None:
-        """As a learner, it is of use at work and also standing by."""
-        return self._why_not_ready
-
-    def run(self) -> None:
-        """Evaluates until `stop`. A bus that is away is waited for by the patient; every other error ends the worker."""
-        access.require(self._bus, self._topics, "evaluator")
-        name = f"{self._topics.prefix}.evaluator"
-        while not self._stop.is_set():
-            try:
-                with self._bus.lock(name, self._topics["evaluations"]) as self._lock:
-                    if wait_for_turn(self._lock, self._stop, self._standing_by):
-                        with self._bus.publisher(name) as publisher:
-                            self._evaluate(publisher)
-            except Cancelled as reason:
-                log.info("%s", reason)
-            except BusUnavailable as error:
-                if not self._patient:
-                    raise
-                self._why_not_ready = "the bus is away"
-                self._metrics.bus_errors.inc()
-                log.warning("%s; trying again in %g s", error, _RETRY_SECONDS)
-                self._stop.wait(_RETRY_SECONDS)
-
-    def _standing_by(self) -> None:
-        self._why_not_ready = None
-        log.info("standing by: another evaluator is at work, or was until a moment ago")
-
-    def _evaluate(self, publisher: Publisher) -> None:
+    def _work(self, publisher: Publisher) -> None:
         """From what is published now to the last generation before `stop`."""
         self._why_not_ready = "not caught up with the ledger yet"
-        self._metrics.rebalances.inc()  # this evaluator has the evaluations topic now
         last = published.newest(self._bus, self._topics)
         examiner = Examiner(self._bus, self._topics, last, int(self._settings.holdout_gb * 1e9), self._alive)
         if last is not None:
@@ -141,6 +108,5 @@ class EvaluatorWorker:
         )
 
     def _alive(self) -> None:
-        """Raises when told to stop, or when the lock is gone: another evaluator may be at work already."""
-        if self._stop.is_set() or not (self._lock is not None and self._lock.held()):
+        if self._interrupted():
             raise Cancelled("stopped before a generation was evaluated; it will be evaluated at the next start")

@@ -14,10 +14,10 @@ from contextlib import closing
 from dataclasses import replace
 
 from stream_cgzsl import __version__
-from stream_cgzsl.bus import Bus, Lock, Publisher, access
+from stream_cgzsl.bus import Bus, Publisher
 from stream_cgzsl.bus.topics import Topics
 from stream_cgzsl.environment import choose_device, environment
-from stream_cgzsl.errors import BrokenLedger, BusUnavailable, Cancelled, Expired, TooManyDeadLetters, UsageError
+from stream_cgzsl.errors import BrokenLedger, Cancelled, Expired, TooManyDeadLetters, UsageError
 from stream_cgzsl.evaluation.movement import movement
 from stream_cgzsl.evaluation.prequential import prequential
 from stream_cgzsl.generation import Generation
@@ -40,21 +40,23 @@ from stream_cgzsl.windows.restore import (
     late_before_of,
     reconfigured,
 )
-from stream_cgzsl.workers.standby import wait_for_turn
+from stream_cgzsl.workers.standby import OneAtWork
 from stream_cgzsl.workers.telling import Waiting, Watch, counted, tell
 
 log = logging.getLogger("learner")
 
 _LOOK_SECONDS = 0.25
-_RETRY_SECONDS = 3.0
 
 
-class LearnerWorker:
-    """One stream's learner, until `stop` is set.
+class LearnerWorker(OneAtWork[LearnerMetrics]):
+    """One stream's learner.
 
     `rebuild` trains all windows of the ledger again instead of taking its snapshot; `accept_loss` goes on where
-    records expired before they were learned. A bus that is away is waited for, unless the worker is not `patient`.
+    records expired before they were learned.
     """
+
+    kind = "learner"
+    locked = "control"
 
     def __init__(
         self,
@@ -67,60 +69,26 @@ class LearnerWorker:
         accept_loss: bool = False,
         patient: bool = True,
     ) -> None:
-        self._bus = bus
-        self._topics = topics
+        super().__init__(bus, topics, metrics, stop, patient)
         self._settings = settings
-        self._metrics = metrics
-        self._stop = stop
         self._rebuild = rebuild
         self._accept_loss = accept_loss
-        self._patient = patient
         self._device = choose_device(settings.device)
         if settings.learner in BOUNDS:
             raise UsageError(
                 f"{settings.learner!r} keeps every example and is for benchmarks only; choose another --learner"
             )
         self._configuration = Configuration(settings.learner, settings.options, int(settings.memory_gb * 1e9))
-        self._lock: Lock | None = None
         self._generation: Generation | None = None
-        self._why_not_ready: str | None = "not connected yet"
         self._waiting = Waiting(metrics)
         metrics.active.set_function(lambda: float(self._at_work()))
 
-    def why_not_ready(self) -> str | None:
-        """A learner is of use at work and also standing by: an orchestrator that replaces one by the other may go on."""
-        return self._why_not_ready
+    def _rest(self) -> None:
+        self._waiting.none()
 
-    def run(self) -> None:
-        """Learns window after window. A bus that is away is waited for by the patient; every other error ends the worker."""
-        access.require(self._bus, self._topics, "learner")
-        name = f"{self._topics.prefix}.learner"
-        while not self._stop.is_set():
-            try:
-                with self._bus.lock(name, self._topics["control"]) as self._lock:
-                    if wait_for_turn(self._lock, self._stop, self._standing_by):
-                        with self._bus.publisher(name) as publisher:
-                            self._learn(publisher)
-            except Cancelled as reason:
-                log.info("%s", reason)
-            except BusUnavailable as error:
-                if not self._patient:
-                    raise
-                self._why_not_ready = "the bus is away"
-                self._metrics.bus_errors.inc()
-                log.warning("%s; trying again in %g s", error, _RETRY_SECONDS)
-                self._stop.wait(_RETRY_SECONDS)
-            finally:
-                self._waiting.none()
-
-    def _standing_by(self) -> None:
-        self._why_not_ready = None
-        log.info("standing by: another learner is at work, or was until a moment ago")
-
-    def _learn(self, publisher: Publisher) -> None:
+    def _work(self, publisher: Publisher) -> None:
         """From the ledger as it is now to the last window before `stop`."""
         self._why_not_ready = "not restored from the ledger yet"
-        self._metrics.rebalances.inc()  # this learner has the control topic now
         records = ledger.read_all(self._bus, self._topics)
         self._generation = self._newest(records)
         if not records:
@@ -290,10 +258,3 @@ class LearnerWorker:
     def _alive(self) -> None:
         if self._interrupted():
             raise Cancelled("stopped in mid-window; it will be read and trained again from its offsets")
-
-    def _interrupted(self) -> bool:
-        """Told to stop, or the lock is gone: another learner may be at work already."""
-        return self._stop.is_set() or not self._at_work()
-
-    def _at_work(self) -> bool:
-        return self._lock is not None and self._lock.held()

@@ -16,7 +16,7 @@ from stream_cgzsl.bus import Bus, connect
 from stream_cgzsl.errors import BrokenLedger, BusUnavailable
 from stream_cgzsl.schemas import Evaluation, Message
 from stream_cgzsl.windows import ledger
-from stream_cgzsl.workers import evaluator as module
+from stream_cgzsl.workers import standby
 
 BAD = (Message(b"a", b"?"), Message(b"a", b'{"vector":[1,2]}'), Message(None, b'{"vector":[1]}'))
 REASONS = ["not-json", "wrong-dimension", "missing-key"]
@@ -227,7 +227,7 @@ def test_after_a_restart_the_newest_evaluation_is_told_again(embedded: Stream) -
 
 
 def test_a_bus_that_is_away_is_waited_for(embedded: Stream, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "_RETRY_SECONDS", 0.01)
+    monkeypatch.setattr(standby, "_RETRY_SECONDS", 0.01)
     original, failures = ledger.load_generation, [BusUnavailable("gone fishing"), BusUnavailable("still")]
 
     def sometimes(*arguments: Any) -> Any:

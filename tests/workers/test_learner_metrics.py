@@ -29,6 +29,7 @@ from stream_cgzsl.learners.closed_form import ClosedForm
 from stream_cgzsl.metrics import LearnerMetrics
 from stream_cgzsl.schemas import Message
 from stream_cgzsl.workers import learner as learner_module
+from stream_cgzsl.workers import standby
 from stream_cgzsl.workers.telling import Waiting, counted
 
 A, B = CLASSES[:2]
@@ -190,7 +191,7 @@ def test_a_transaction_is_counted_by_how_it_ended(error: Exception | None, outco
 def test_a_commit_without_an_answer_is_counted_and_the_window_done_again(
     bus: Bus, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(learner_module, "_RETRY_SECONDS", 0.01)
+    monkeypatch.setattr(standby, "_RETRY_SECONDS", 0.01)
     original, failures = SqlitePublisher.commit, [BusUnavailable("no answer")]
 
     def once(self: SqlitePublisher, group: str, consumed: Any) -> None:

@@ -22,7 +22,7 @@ from stream_cgzsl.learners.interface import SILENT
 from stream_cgzsl.schemas import LedgerRecord, Range, Rollback
 from stream_cgzsl.windows import ledger
 from stream_cgzsl.windows.check import check
-from stream_cgzsl.workers import learner as learner_module
+from stream_cgzsl.workers import standby
 
 A, B, C, D = CLASSES[:4]
 Told = list[tuple[str, str | None, str | None]]
@@ -107,7 +107,7 @@ def test_stopping_in_mid_training_costs_only_that_work(
 
 
 def test_a_bus_that_is_away_is_waited_for(bus: Bus, producer: Producer, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(learner_module, "_RETRY_SECONDS", 0.01)
+    monkeypatch.setattr(standby, "_RETRY_SECONDS", 0.01)
     original, failures = ledger.read_all, [BusUnavailable("gone fishing"), BusUnavailable("still")]
 
     def sometimes(*arguments: Any) -> list[LedgerRecord]:
