@@ -19,7 +19,7 @@ from torch import Tensor
 from stream_cgzsl.learners import losses
 from stream_cgzsl.learners.batches import SeenFirst
 from stream_cgzsl.learners.networked import Networks
-from stream_cgzsl.learners.networks import Generator, Projector, noise
+from stream_cgzsl.learners.networks import Generator, Projector, TwoLayers, noise
 from stream_cgzsl.learners.training import Classes, PaperOptions, Training
 
 BAR = 2.0
@@ -70,7 +70,7 @@ def bare(classes: Classes, rng: torch.Generator) -> Callable[[], object]:
     inputs = (torch.rand(len(x), 2 * ATTRIBUTES, generator=rng), classes.attributes)
     outputs = (torch.rand(len(x), FEATURES, generator=rng), torch.rand(count, FEATURES, generator=rng))
 
-    def through(network: Generator | Projector, a: Tensor, dy: Tensor) -> None:
+    def through(network: TwoLayers, a: Tensor, dy: Tensor) -> None:
         h = a @ network.w1.T
         h @ network.w2.T
         dy.T @ h

@@ -179,7 +179,8 @@ def _rounds(bus: Bus, url: str, source: str, target: str, rate: float) -> list[T
         took = (answered - sent)[(begin <= sent) & (sent < end)]
         spent = [b - a for a, b in zip(before, after, strict=True)]
         stolen = spent[7] / max(1, sum(spent)) if spent else 0.0
-        found.append(Times(*np.percentile(took, [50, 99]).tolist(), stolen))
+        p50, p99 = np.percentile(took, [50, 99])
+        found.append(Times(float(p50), float(p99), stolen))
     return found
 
 
