@@ -42,7 +42,7 @@ def main() -> int:
         tests = {class_id: data.test(class_id) for class_id in after.class_ids}
         for generation, found in ((after, streamed), (once, whole)):
             harmonic = accuracy(generation, generation, tests).harmonic
-            assert harmonic is not None, "both data sets have classes of both kinds"
+            assert harmonic is not None, "CUB has classes of both kinds"
             found.append(harmonic)
     difference = float(np.mean(whole) - np.mean(streamed))
     print(f"H after 20 windows {np.mean(streamed):.2f}, all at once {np.mean(whole):.2f}, forgotten {difference:.2f}")

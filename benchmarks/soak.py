@@ -112,6 +112,7 @@ class Feeder:
         self.ask()
 
     def ask(self) -> None:
+        """A few samples, or none: what may be sent at any time."""
         for _ in range(self._dice.randint(0, 4)):
             name = f"sample-{len(self.samples)}"
             row = WORLD.draw(self._dice.choice(WORLD.classes), 1, 2)[0]

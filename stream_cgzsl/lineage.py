@@ -118,16 +118,14 @@ class Lineage:
 
     def _fit(self, window: Window, monitor: Monitor) -> Generation:
         try:
-            with _memory_errors(), large_blocks_given_back():
-                return self._learner.fit(window, monitor)
+            return _fitted(self._learner, window, monitor)
         except _OUT_OF_MEMORY:
             smaller = self._halved()
             if smaller is None:
                 raise
         learner = self._create(smaller)  # only here has the first try let go of its memory
         learner.restore(self._learner.snapshot())
-        with _memory_errors(), large_blocks_given_back():
-            generation = learner.fit(window, monitor)
+        generation = _fitted(learner, window, monitor)
         self._learner, self.configuration = learner, smaller
         return generation
 
@@ -171,6 +169,11 @@ class Lineage:
         ]
         self.names = dict(snapshot.meta["names"])
         self.number = snapshot.meta["number"]
+
+
+def _fitted(learner: Learner, window: Window, monitor: Monitor) -> Generation:
+    with _memory_errors(), large_blocks_given_back():
+        return learner.fit(window, monitor)
 
 
 @contextmanager

@@ -60,7 +60,7 @@ class OneAtWork(ABC, Generic[M]):
                 with self._bus.lock(name, self._topics[self.locked]) as self._lock:
                     if self._wait_for_turn(self._lock, log):
                         with self._bus.publisher(name) as publisher:
-                            self._metrics.rebalances.inc()
+                            self._metrics.rebalances.inc()  # the locked topic is this one's now
                             self._work(publisher)
             except Cancelled as reason:
                 log.info("%s", reason)
