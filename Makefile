@@ -3,16 +3,23 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo test audit clean
+.PHONY: demo test test-fast lint audit clean
 
 demo: $(VENV)/.installed
 	@$(BIN)/stream-cgzsl demo
 
-test: $(VENV)/.installed-dev
+test: lint
+	$(BIN)/pytest --numprocesses 2 --dist loadfile --durations 30
+
+# No broker, no browser, nothing that takes seconds: the heart of every room in under two minutes.
+test-fast: lint
+	$(BIN)/pytest --numprocesses 2 -m "not kafka and not slow"
+
+lint: $(VENV)/.installed-dev
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
-	$(BIN)/pytest --numprocesses 2 --dist loadfile
+	$(BIN)/lint-imports --no-logo --no-cache
 
 audit: $(VENV)/.installed-dev
 	@$(BIN)/python .ci/audit.py

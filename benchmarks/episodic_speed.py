@@ -1,7 +1,7 @@
-"""How much an `episodic` window costs beyond its arithmetic: one thread, 2048 features, 50 and 717 classes.
+"""The cost of an `episodic` window relative to its arithmetic: one thread, 2048 features, 50 and 717 classes.
 
-The bare part is one call for each factorisation and each matrix product that a window cannot do without, on numbers of
-the same size and type: nothing is gathered, normalised, differentiated or published.
+The arithmetic is one call for each factorisation and each matrix product that a window needs, on numbers of the same
+size and type: nothing is gathered, normalised, differentiated or published.
 """
 
 from __future__ import annotations
@@ -14,18 +14,18 @@ import numpy as np
 import torch
 
 from stream_cgzsl.learners import create
-from stream_cgzsl.learners.draws import BATCHES
-from stream_cgzsl.learners.episodes import BATCH, STEPS
 from stream_cgzsl.learners.interface import Space
-from stream_cgzsl.learners.triangular import inverse_lower, times_lower, times_lower_transposed
+from stream_cgzsl.learners.kernel.episodes import BATCH, STEPS
+from stream_cgzsl.learners.kernel.gaussian_replay import BATCHES
+from stream_cgzsl.learners.numerics.triangular import inverse_lower, times_lower, times_lower_transposed
 from stream_cgzsl.windows.window import Window
 
 FEATURES = 2048
-BAR = 2.0
-SIZES = ((40, 10, 85, 60), (645, 72, 102, 16))  # seen, unseen, attributes, rows a class
+TARGET = 2.0
+SIZES = ((40, 10, 85, 60), (645, 72, 102, 16))  # seen, unseen, attributes, rows per class
 
 
-def a_window(seen: int, unseen: int, attributes: int, rows: int) -> Window:
+def make_window(seen: int, unseen: int, attributes: int, rows: int) -> Window:
     random = np.random.default_rng(0)
     vectors = {f"c{i:04}": random.random(attributes) for i in range(seen + unseen)}
     image = random.normal(size=(attributes, FEATURES)) / attributes**0.5
@@ -51,7 +51,7 @@ class Bare:
         kept = seen - round(seen / 4)
         self.u, self.w = numbers(kept, attributes), numbers(seen - kept, attributes)
         self.gram = self.u @ self.u.T + kept * torch.eye(kept)
-        self.told = numbers(BATCH, kept)
+        self.batch = numbers(BATCH, kept)
         self.unseen = numbers(unseen, seen, kind=torch.float64)
 
     def run(self) -> None:
@@ -78,8 +78,8 @@ class Bare:
         factor = torch.linalg.cholesky(self.gram)
         regression = torch.cholesky_solve(across, factor)  # [kept, hidden]
         self.gram @ regression  # lengths
-        scores = self.told @ regression  # [batch, hidden]
-        backward = self.told.T @ scores
+        scores = self.batch @ regression  # [batch, hidden]
+        backward = self.batch.T @ scores
         right = torch.cholesky_solve(backward, factor)
         matrix = right @ regression.T
         matrix @ self.u  # derivatives of the kernels
@@ -88,8 +88,8 @@ class Bare:
 
 
 def seconds(size: tuple[int, int, int, int], repeats: int) -> tuple[float, float]:
-    """Least time of a window and of its bare part, taken in turn so that both meet the same machine."""
-    window, bare = a_window(*size), Bare(*size)
+    """The shortest time of a window and of its arithmetic, taking turns because machines are noisy."""
+    window, bare = make_window(*size), Bare(*size)
     space = Space(size[2], FEATURES, signed=False)
     whole_best = bare_best = float("inf")
     for _ in range(repeats):
@@ -105,7 +105,7 @@ def seconds(size: tuple[int, int, int, int], repeats: int) -> tuple[float, float
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--check", action="store_true", help=f"fail when a ratio is above {BAR}")
+    parser.add_argument("--check", action="store_true", help=f"fail when a ratio is above {TARGET}")
     parser.add_argument("--repeats", type=int, default=5)
     given = parser.parse_args()
     torch.set_num_threads(1)
@@ -114,7 +114,7 @@ def main() -> int:
         whole, bare = seconds(size, given.repeats)
         figures.append((size[0] + size[1], whole, bare, whole / bare))
     print(" | ".join(f"{c} classes: {w:.2f} s, bare {b:.2f} s, ratio {r:.2f}" for c, w, b, r in figures))
-    return int(given.check and max(ratio for *_, ratio in figures) > BAR)
+    return int(given.check and max(ratio for *_, ratio in figures) > TARGET)
 
 
 if __name__ == "__main__":

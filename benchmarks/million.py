@@ -1,4 +1,4 @@
-"""A million features of 2048 numbers in one window, of which 2 GB (250,000 rows) were kept: peak memory of training."""
+"""Peak memory of training on a window of a million features of 2048 numbers, of which 2 GB (250,000 rows) are kept."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ from stream_cgzsl.windows.window import Description, Examples, Window
 
 FEATURES = 2048
 ATTRIBUTES = 85
-BAR = 1.0
-"""Gigabytes that training may need beside the kept rows and what importing the libraries takes."""
+TARGET = 1.0
+"""Gigabytes that training may need in addition to the kept rows and the imported libraries."""
 
 
 def gigabytes() -> float:
-    """The highest this process has been."""
+    """The peak memory of this process so far."""
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6
 
 
-def a_window(arrived: int, kept: int, classes: int) -> Window:
+def make_window(arrived: int, kept: int, classes: int) -> Window:
     random = np.random.default_rng(0)
     described, features = [], {}
     image = random.normal(size=(ATTRIBUTES, FEATURES)).astype(np.float32) / ATTRIBUTES**0.5
@@ -41,13 +41,15 @@ def a_window(arrived: int, kept: int, classes: int) -> Window:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--check", action="store_true", help=f"fail when training needs {BAR} GB beside its rows")
+    parser.add_argument(
+        "--check", action="store_true", help=f"fail when training needs more than {TARGET} GB in addition to its rows"
+    )
     parser.add_argument("--learner", default="episodic", choices=list(LEARNERS))
     parser.add_argument("--arrived", type=int, default=1_000_000)
     parser.add_argument("--kept", type=int, default=250_000)
     parser.add_argument("--classes", type=int, default=100)
     given = parser.parse_args()
-    window = a_window(given.arrived, given.kept, given.classes)
+    window = make_window(given.arrived, given.kept, given.classes)
     rows = sum(e.rows.nbytes for e in window.features.values()) / 1e9
     learner = create(given.learner, Space(ATTRIBUTES, FEATURES, signed=False))
     before = gigabytes()
@@ -60,7 +62,7 @@ def main() -> int:
         f"{int(generation.seen.sum())} seen classes: {seconds:.0f} s, peak {gigabytes():.2f} GB, "
         f"{extra:.2f} GB of it for training"
     )
-    return int(given.check and extra > BAR)
+    return int(given.check and extra > TARGET)
 
 
 if __name__ == "__main__":

@@ -1,29 +1,30 @@
-"""One window of a million features of 2048 numbers: what it takes a learner process, and what it would take anyway."""
+"""One window of a million features of 2048 numbers: the cost of a learner process, and of the bare parts."""
 
 from __future__ import annotations
 
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from concurrent.futures import Future
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 from kafka import KafkaConsumer
 from kafka import TopicPartition as ClientPartition
+from measuring import seconds
 
 from stream_cgzsl.bus import Bus, connect
-from stream_cgzsl.bus.kafka_settings import KafkaSettings
+from stream_cgzsl.bus.kafka.settings import KafkaSettings
 from stream_cgzsl.bus.topics import Topics
-from stream_cgzsl.environment import prepare
-from stream_cgzsl.lineage import Configuration, Lineage
+from stream_cgzsl.history.stream_learner import Configuration, StreamLearner
+from stream_cgzsl.runtime.environment import prepare_torch
+from stream_cgzsl.runtime.settings import Settings
 from stream_cgzsl.schemas import Attribute, Boundary, Feature, encode
-from stream_cgzsl.settings import Settings
 from stream_cgzsl.windows import ledger
 from stream_cgzsl.windows.gather import Gathered
 from stream_cgzsl.windows.window import Description, Examples, Window
-from stream_cgzsl.workers import together
+from stream_cgzsl.workers import supervisor
 
 NUMBERS, CLASSES = 2048, 200
 TOPICS = Topics("million")
@@ -39,25 +40,25 @@ class Million:
 
     @property
     def ratio(self) -> float:
-        """Of the time that reading the range and training on the same rows take by themselves."""
+        """Relative to the time of a bare read of the range plus the training on the same rows."""
         return self.seconds / (self.bare_read + self.training)
 
     def __str__(self) -> str:
         return (
             f"{self.records:,} features, peak {self.peak_gb:.2f} GB, {self.seconds:.0f} s = {self.ratio:.2f} of "
-            f"{self.bare_read:.0f} s bare read + {self.training:.0f} s training alone"
+            f"{self.bare_read:.0f} s bare read + {self.training:.0f} s training"
         )
 
 
 def learn_a_million(url: str, directory: Path, records: int = 1_000_000) -> Million:
-    """Writes the window, has a learner process learn it, and measures both."""
+    """Writes the window, lets a learner process learn it, and measures that and the bare parts."""
     settings = Settings(bus=url, prefix=TOPICS.prefix, attributes=16, features=NUMBERS, quiet_seconds=3600)
     with connect(url) as bus:
         bus.create(TOPICS.specs(2))
         _fill(bus, records)
-        bare = _seconds(lambda: _read_bare(url, bus, records))
+        bare = seconds(lambda: _read_bare(url, bus, records))
         peak, taken = _learn(bus, settings, directory / "learner.log")
-    return Million(records, peak, taken, bare, _train_alone(settings, records))
+    return Million(records, peak, taken, bare, _train_bare(settings, records))
 
 
 def _fill(bus: Bus, records: int) -> None:
@@ -76,7 +77,7 @@ def _fill(bus: Bus, records: int) -> None:
 
 
 def _read_bare(url: str, bus: Bus, records: int) -> None:
-    """The client alone, with our settings."""
+    """Reads with the client alone, with our settings."""
     consumer = KafkaConsumer(**KafkaSettings.parse(url).consumer())
     partitions = [ClientPartition(TOPICS["features"], p) for p in bus.begin_offsets(TOPICS["features"])]
     consumer.assign(partitions)
@@ -91,7 +92,7 @@ def _read_bare(url: str, bus: Bus, records: int) -> None:
 def _learn(bus: Bus, settings: Settings, log: Path) -> tuple[float, float]:
     """Peak memory of a learner process in GB, and the seconds from the boundary to the commit."""
     with log.open("wb") as output:
-        process = together.start("learn", settings, output)
+        process = supervisor.start("learn", settings, output)
     try:
         _wait_for(bus, 0, process)
         with bus.writer() as writer:
@@ -102,7 +103,7 @@ def _learn(bus: Bus, settings: Settings, log: Path) -> tuple[float, float]:
         status = Path(f"/proc/{process.pid}/status").read_text()
         peak = int(status.partition("VmHWM:")[2].split()[0]) * 1024 / 1e9
     finally:
-        together.end([process])
+        supervisor.end([process])
     print(log.read_text().splitlines()[-2], file=sys.stderr)
     return peak, taken
 
@@ -117,9 +118,9 @@ def _wait_for(bus: Bus, number: int, process: subprocess.Popen[bytes]) -> None:
         time.sleep(0.5)
 
 
-def _train_alone(settings: Settings, records: int) -> float:
-    """The same learner on as many rows as the window keeps, which are in memory already."""
-    prepare(settings.threads)
+def _train_bare(settings: Settings, records: int) -> float:
+    """Seconds of the same learner on as many rows as the window keeps, already in memory."""
+    prepare_torch(settings.threads)
     memory = int(settings.memory_gb * 1e9)
     kept = min(records, memory // (4 * NUMBERS)) // CLASSES
     random = np.random.default_rng(8)
@@ -127,12 +128,6 @@ def _train_alone(settings: Settings, records: int) -> float:
     described = tuple(Description(name, random.random(16, dtype=np.float32)) for name in names)
     rows = random.random((kept * CLASSES, NUMBERS), dtype=np.float32)
     features = {name: Examples(records // CLASSES, rows[n * kept : (n + 1) * kept]) for n, name in enumerate(names)}
-    gathered = Gathered(Window(1, described, (), features), {}, [], str, frozenset())
-    lineage = Lineage(settings.genesis(), Configuration(settings.learner, settings.options, memory), "cpu")
-    return _seconds(lambda: lineage.apply("train", gathered))
-
-
-def _seconds(work: Callable[[], object]) -> float:
-    started = time.perf_counter()
-    work()
-    return time.perf_counter() - started
+    gathered = Gathered(Window(1, described, (), features), {}, [], Future(), frozenset())
+    learner = StreamLearner(settings.genesis(), Configuration(settings.learner, settings.options, memory), "cpu")
+    return seconds(lambda: learner.learn("train", gathered))

@@ -1,8 +1,8 @@
-"""What a training iteration of `paper` costs beside its bare matrix products and optimiser steps. One thread.
+"""The cost of a training iteration of `paper`, relative to its bare matrix products and optimiser steps. One thread.
 
     python benchmarks/paper_speed.py [--check]
 
-Both are timed in turn in one run and compared by their medians; --check fails above 2.0 times the bare cost.
+Both take turns in one run and are compared by their medians; --check fails above 2.0 times the bare cost.
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ from time import perf_counter
 import torch
 from torch import Tensor
 
-from stream_cgzsl.learners import losses
-from stream_cgzsl.learners.batches import SeenFirst
-from stream_cgzsl.learners.networked import Networks
-from stream_cgzsl.learners.networks import Generator, Projector, TwoLayers, noise
-from stream_cgzsl.learners.training import Classes, PaperOptions, Training
+from stream_cgzsl.learners.gan import losses
+from stream_cgzsl.learners.gan.base import Networks
+from stream_cgzsl.learners.gan.batches import SeenFirst
+from stream_cgzsl.learners.gan.networks import Generator, Projector, TwoLayers, noise
+from stream_cgzsl.learners.gan.paper import Classes, PaperOptions, Training
 
-BAR = 2.0
+TARGET = 2.0
 ATTRIBUTES, FEATURES = 85, 2048
 SIZES = ((40, 10), (645, 72))  # classes seen and unseen
 OPTIONS = PaperOptions()
@@ -57,7 +57,7 @@ def iteration(classes: Classes, rng: torch.Generator) -> Callable[[], object]:
 
 
 def bare(classes: Classes, rng: torch.Generator) -> Callable[[], object]:
-    """The products of both networks, forwards and backwards, of the cosines of L_rcl, L_snl and L_pcl, and Adam."""
+    """The products of both networks, forward and backward, those of the cosines of L_rcl, L_snl and L_pcl, and Adam."""
     networks = networks_of(rng)
     optimisers = []
     for network in networks:
@@ -92,20 +92,20 @@ def bare(classes: Classes, rng: torch.Generator) -> Callable[[], object]:
 
 
 def medians(runs: tuple[Callable[[], object], ...], rounds: int) -> list[float]:
-    """Seconds of each, taking turns."""
+    """The median seconds of each, taking turns."""
     seconds: list[list[float]] = [[] for _ in runs]
     for turn in range(rounds + 3):
         for run, taken in zip(runs, seconds, strict=True):
             started = perf_counter()
             run()
-            if turn >= 3:  # the first few warm up
+            if turn >= 3:  # the first few are warm-up
                 taken.append(perf_counter() - started)
     return [statistics.median(taken) for taken in seconds]
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--check", action="store_true", help=f"fail above {BAR} times the bare cost")
+    parser.add_argument("--check", action="store_true", help=f"fail above {TARGET} times the bare cost")
     parser.add_argument("--rounds", type=int, default=60)
     arguments = parser.parse_args()
     torch.set_num_threads(1)
@@ -118,8 +118,8 @@ def main() -> int:
         worst = max(worst, whole / products)
         print(f"{seen} + {unseen} classes: iteration {1e3 * whole:.1f} ms, bare {1e3 * products:.1f} ms")
         figures.append(f"{seen}+{unseen} {whole / products:.2f}")
-    print(f"paper iteration / bare products and optimiser: {', '.join(figures)} (at most {BAR})")
-    return int(arguments.check and worst > BAR)
+    print(f"paper iteration / bare products and optimiser: {', '.join(figures)} (at most {TARGET})")
+    return int(arguments.check and worst > TARGET)
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Parts of the scorer's benchmark: a served stream, a bare loop to compare with, someone who asks at a steady rate."""
+"""Parts of the scorer's benchmark: a served stream, a bare loop to compare with, a client with a steady rate."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 from urllib.request import urlopen
@@ -23,21 +23,23 @@ from kafka.record.memory_records import MemoryRecordsBuilder
 from kafka.structs import OffsetAndMetadata
 
 from stream_cgzsl.bus import Bus, Record, TopicPartition
-from stream_cgzsl.bus.kafka_settings import KafkaSettings
+from stream_cgzsl.bus.kafka.settings import KafkaSettings
 from stream_cgzsl.bus.topics import Topics
-from stream_cgzsl.generation import Generation
+from stream_cgzsl.runtime.settings import Settings
 from stream_cgzsl.schemas import Genesis, LedgerRecord, Message, Sample, encode
-from stream_cgzsl.settings import Settings
-from stream_cgzsl.windows.commit import Commit, publish
-from stream_cgzsl.workers import together
+from stream_cgzsl.serving.generation import Generation
+from stream_cgzsl.serving.generation_io import commit_of
+from stream_cgzsl.windows.commit import Commit, write_commit
+from stream_cgzsl.workers import supervisor
 
 NUMBERS, DISTINCT, BATCH = 2048, 256, 512
-COMMIT_SECONDS = 1.0  # as often as the scorer
+PORT = 29517
+COMMIT_SECONDS = 1.0  # as in the scorer
 ASK_SECONDS = 0.004
 
 
 def generation(number: int, classes: int) -> Generation:
-    """Of the form the default learner publishes for non-negative features."""
+    """Of the form that the default learner publishes for non-negative features."""
     random = np.random.default_rng(number)
     return Generation(
         number=number,
@@ -65,11 +67,11 @@ def commit(bus: Bus, topics: Topics, number: int, classes: int) -> None:
         code="0",
     )
     with bus.publisher(f"{topics.prefix}.learner") as publisher:
-        publish(publisher, topics, Commit(record, generation(number, classes) if number else None))
+        write_commit(publisher, topics, commit_of(record, generation(number, classes)) if number else Commit(record))
 
 
 def serve_stream(bus: Bus, topics: Topics, classes: int, partitions: int, samples: int) -> None:
-    """A stream at generation 1, with so many samples waiting."""
+    """Creates a stream at generation 1, with that many samples waiting."""
     bus.create(topics.specs(partitions))
     commit(bus, topics, 0, classes)
     commit(bus, topics, 1, classes)
@@ -88,13 +90,13 @@ def scorers(
     children = []
     for number in range(count):
         with (directory / f"{topics.prefix}-{number}.log").open("wb") as log:
-            children.append(together.start("score", settings, log))
+            children.append(supervisor.start("score", settings, log))
         if one_core:
             on_one_core(children[-1])
     try:
         yield children
     finally:
-        together.end(children)
+        supervisor.end(children)
 
 
 def read_whole(bus: Bus, topic: str) -> Iterator[Record]:
@@ -105,7 +107,7 @@ def read_whole(bus: Bus, topic: str) -> Iterator[Record]:
 
 
 def on_one_core(process: subprocess.Popen[bytes], number: int = 0) -> subprocess.Popen[bytes]:
-    """Keeps a process that has just begun on one core. Threads that pass one lock around do best there."""
+    """Pins a process that has just started to one core, where threads that share a lock run best."""
     cores = sorted(os.sched_getaffinity(0), reverse=True)
     os.sched_setaffinity(process.pid, {cores[number % len(cores)]})
     return process
@@ -114,10 +116,10 @@ def on_one_core(process: subprocess.Popen[bytes], number: int = 0) -> subprocess
 def await_answers(
     bus: Bus, topic: str, wanted: int, children: list[subprocess.Popen[bytes]], skipped: float = 0.1
 ) -> float:
-    """Answers a second, without the first of them (that share), by the times they were written at."""
+    """Answers per second by their timestamps, without the first ones (that fraction)."""
     while sum(bus.end_offsets(topic).values()) < wanted:
         if any(child.poll() is not None for child in children):
-            raise RuntimeError("a scorer ended by itself; see its log")
+            raise RuntimeError("a scorer ended; see its log")
         time.sleep(0.1)
     times = sorted(record.timestamp_ms for record in read_whole(bus, topic))
     first = int(len(times) * skipped)
@@ -138,12 +140,30 @@ def metric(url: str, name: str) -> float:
     raise KeyError(name)
 
 
+def await_ready(number: int) -> None:
+    """Returns when the scorer on `PORT` serves generation `number`."""
+    deadline = time.monotonic() + 60
+    while time.monotonic() < deadline:
+        with suppress(OSError):
+            if metric(f"http://127.0.0.1:{PORT}", "cgzsl_generation_number") >= number:
+                return
+        time.sleep(0.01)
+    raise RuntimeError(f"generation {number} was not served within a minute")
+
+
+def first_answer(bus: Bus, topic: str) -> tuple[str, list[list[str]]]:
+    """The value and headers of an answer, for the bare loop to send."""
+    with bus.reader({TopicPartition(topic, 0): 0}) as reader:
+        record = reader.poll(5.0, 1)[0]
+    return (record.value or b"").decode(), [[name, value.decode()] for name, value in record.headers]
+
+
 def resident_mb(pid: int) -> float:
     status = Path(f"/proc/{pid}/status").read_text()
     return int(status.partition("VmRSS:")[2].split()[0]) / 1024
 
 
-# ---- children
+# ---- child processes
 
 
 def child(verb: str, *arguments: object) -> subprocess.Popen[bytes]:
@@ -156,7 +176,7 @@ def bare(
 ) -> None:
     """Consumes samples and produces the same bytes for each, with the client alone and the scorer's settings.
 
-    Without a `total` it goes on until it is killed.
+    Without a `total` it runs until it is killed.
     """
     settings = KafkaSettings.parse(url)
     consumer, producer = KafkaConsumer(**settings.member(group)), KafkaProducer(**settings.producer())
@@ -179,10 +199,10 @@ def bare(
 
 
 def ask(url: str, topic: str, rate: float, seconds: float) -> None:
-    """Samples at a steady rate, for two partitions in turn; each request id holds the moment it was sent.
+    """Sends samples at a steady rate, to two partitions in turn; each request id is the time it was sent.
 
-    Those who ask run elsewhere, as a rule; here they share the processor with those who answer. So this speaks the
-    protocol over a socket by itself, which takes a quarter of what a producer would.
+    Clients usually run on another machine; here they share the processor with the scorer. So this writes the protocol
+    to a socket itself, which costs a quarter of what a producer would.
     """
     messages = [encode(Sample(request_id="r", vector=row)) for row in rows()]
     host, _, port = KafkaSettings.parse(url).hosts[0].rpartition(":")
@@ -201,7 +221,7 @@ def ask(url: str, topic: str, rate: float, seconds: float) -> None:
 
 
 def _request(topic: str, partitions: list[list[Message]]) -> bytes:
-    """Messages for each partition, whose keys are this moment's nanoseconds, as one request of the Kafka protocol."""
+    """One produce request of the Kafka protocol; the keys of the messages are the current time in nanoseconds."""
     kind = ProduceRequest.TopicProduceData
     data = []
     for index, messages in enumerate(partitions):
@@ -212,11 +232,7 @@ def _request(topic: str, partitions: list[list[Message]]) -> bytes:
             builder.close()
             data.append(kind.PartitionProduceData(index=index, records=builder.buffer()))
     request = ProduceRequest(
-        transactional_id=None,
-        acks=1,
-        timeout_ms=10_000,
-        topic_data=[kind(name=topic, partition_data=data)],
-        version=9,
+        transactional_id=None, acks=1, timeout_ms=10_000, topic_data=[kind(name=topic, partition_data=data)], version=9
     )
     request.with_header(correlation_id=1, client_id="asker")
     return bytes(request.encode(framed=True, header=True))

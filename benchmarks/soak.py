@@ -1,9 +1,9 @@
-"""A stream that is never left alone: learners and scorers are killed at random while records keep coming.
+"""A soak test: learners and scorers are killed at random while records keep coming.
 
-Two learners (one stands by) and two scorers run as processes of their own; at random moments one of the four is killed
-with SIGKILL and started again, while descriptions, features, repeats, bad records, task boundaries and samples are fed.
-In the end every acknowledged record must be in one window or a dead letter, every sample answered, the ledger sound
-(`check`) and every generation repeatable to the byte (`replay --verify`).
+Two learners (one on standby) and two scorers run as processes; at random times one of the four is killed with SIGKILL
+and started again, while descriptions, features, duplicates, bad records, task boundaries and samples are sent. In the
+end every acknowledged record must be in exactly one window or be a dead letter, every sample answered, the ledger valid
+(`check`) and every generation reproducible byte for byte (`replay --verify`).
 
     python benchmarks/soak.py [--kills 50] [--windows 40] [--bus kafka|sqlite] [--seed 1]
 """
@@ -22,15 +22,17 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from stream_cgzsl.benchmark.world import World
-from stream_cgzsl.bus import Bus, Receipt, TopicPartition, Writer, broker, connect
+from measuring import kafka_at
+
+from stream_cgzsl.benchmark.synthetic_world import World
+from stream_cgzsl.bus import Bus, Receipt, TopicPartition, Writer, connect
 from stream_cgzsl.bus.topics import Topics
 from stream_cgzsl.cli import main as command
+from stream_cgzsl.runtime.settings import Settings
 from stream_cgzsl.schemas import Attribute, Boundary, Feature, Message, Prediction, Sample, decode, encode
-from stream_cgzsl.settings import Settings
 from stream_cgzsl.windows import ledger
-from stream_cgzsl.windows.cuts import DATA_ROLES
-from stream_cgzsl.workers import together
+from stream_cgzsl.windows.offsets import DATA_ROLES
+from stream_cgzsl.workers import supervisor
 
 SESSION_MS = 3000
 TOPICS = Topics("soak")
@@ -40,21 +42,21 @@ ROLES = ("learn", "learn", "score", "score")
 
 
 class Fleet:
-    """The workers; whoever is killed is started again at once."""
+    """The workers; one that was killed is started again at the next `tend`."""
 
-    def __init__(self, settings: Settings, directory: Path, dice: random.Random) -> None:
+    def __init__(self, settings: Settings, directory: Path, rng: random.Random) -> None:
         self._settings = settings
         self._directory = directory
-        self._dice = dice
+        self._rng = rng
         self._workers = [self._start(number) for number in range(len(ROLES))]
         self.kills = 0
 
     def _start(self, number: int) -> subprocess.Popen[bytes]:
         with (self._directory / f"{ROLES[number]}-{number}.log").open("ab") as log:
-            return together.start(ROLES[number], self._settings, log)
+            return supervisor.start(ROLES[number], self._settings, log)
 
     def tend(self) -> None:
-        """Starts again whoever ended by itself, as a supervisor would; a learner that was fenced does so."""
+        """Starts workers that have ended again, as a supervisor would: killed ones, and learners that were fenced."""
         for number, worker in enumerate(self._workers):
             if worker.poll() is not None:
                 if worker.returncode not in (-signal.SIGKILL, 6):
@@ -62,29 +64,29 @@ class Fleet:
                 self._workers[number] = self._start(number)
 
     def kill(self) -> None:
-        """A learner twice as often as a scorer."""
-        number = self._dice.choice([0, 1, 0, 1, 2, 3])
+        """Kills a worker: a learner twice as often as a scorer."""
+        number = self._rng.choice([0, 1, 0, 1, 2, 3])
         self._workers[number].kill()
         self._workers[number].wait()
         self.kills += 1
 
     def end(self) -> None:
-        together.end(self._workers)
+        supervisor.end(self._workers)
 
 
 class Feeder:
-    """Writes tasks and samples, and knows what of them was acknowledged."""
+    """Writes tasks and samples, and keeps the receipts of what was acknowledged."""
 
-    def __init__(self, bus: Bus, dice: random.Random) -> None:
+    def __init__(self, bus: Bus, rng: random.Random) -> None:
         self._bus = bus
-        self._dice = dice
+        self._rng = rng
         self._writer: Writer = bus.writer()
         self._task = 0
         self._described: list[str] = []
-        self._sent: list[Message] = []  # features of this task, some of which come again
+        self._sent: list[Message] = []  # features of this task, some of which are sent again
         self._rows: dict[str, int] = {}
         self.inputs: list[tuple[str, Receipt]] = []
-        self.good = self.repeats = self.bad = 0
+        self.good = self.duplicates = self.bad = 0
         self.samples: set[str] = set()
 
     def describe(self, count: int) -> None:
@@ -92,19 +94,19 @@ class Feeder:
         for class_id in new:
             self._input("attributes", encode(Attribute(class_id=class_id, vector=WORLD.attribute(class_id))))
             self.good += 1
-        self._writer.flush()  # a class before its first feature
+        self._writer.flush()  # a class must be described before its first feature
         self._described += new
 
-    def some(self) -> None:
-        """A few features, now and then a repeat or a bad record, which a boundary must follow; and a few samples."""
-        for _ in range(self._dice.randint(1, 12)):
-            chance = self._dice.random()
+    def send_features(self) -> None:
+        """Sends a few features, sometimes a duplicate or a bad record, and a few samples. A boundary must follow."""
+        for _ in range(self._rng.randint(1, 12)):
+            chance = self._rng.random()
             if chance < 0.03:
-                self._input("features", Message(b"x", self._dice.randbytes(9)))
+                self._input("features", Message(b"x", self._rng.randbytes(9)))
                 self.bad += 1
             elif chance < 0.08 and self._sent:
-                self._input("features", self._dice.choice(self._sent))
-                self.repeats += 1
+                self._input("features", self._rng.choice(self._sent))
+                self.duplicates += 1
             else:
                 self._sent.append(self._feature())
                 self._input("features", self._sent[-1])
@@ -112,19 +114,19 @@ class Feeder:
         self.ask()
 
     def ask(self) -> None:
-        """A few samples, or none: what may be sent at any time."""
-        for _ in range(self._dice.randint(0, 4)):
+        """Sends a few samples, or none; may be called at any time."""
+        for _ in range(self._rng.randint(0, 4)):
             name = f"sample-{len(self.samples)}"
-            row = WORLD.draw(self._dice.choice(WORLD.classes), 1, 2)[0]
+            row = WORLD.draw(self._rng.choice(WORLD.classes), 1, 2)[0]
             message = encode(Sample(request_id=name, vector=row))
-            if self._dice.random() < 0.05:
+            if self._rng.random() < 0.05:
                 message = message._replace(value=(message.value or b"")[:7])
             self._writer.send(TOPICS["samples"], message)
             self.samples.add(name)
         self._writer.flush()
 
     def _feature(self) -> Message:
-        class_id = self._dice.choice(self._described)
+        class_id = self._rng.choice(self._described)
         number = self._rows[class_id] = self._rows.get(class_id, 0) + 1
         row = WORLD.draw(class_id, 1, 10 + number)[0]
         return encode(Feature(class_id=class_id, vector=row, id=f"{class_id}#{number}"))
@@ -148,30 +150,30 @@ class Feeder:
 
 
 def soak(
-    bus: Bus, settings: Settings, directory: Path, kills: int, windows: int, dice: random.Random
+    bus: Bus, settings: Settings, directory: Path, kills: int, windows: int, rng: random.Random
 ) -> tuple[Fleet, Feeder]:
-    feeder, fleet = Feeder(bus, dice), Fleet(settings, directory, dice)
+    feeder, fleet = Feeder(bus, rng), Fleet(settings, directory, rng)
     try:
         feeder.describe(4)
-        next_kill = time.monotonic() + 8.0  # the first ones may start in peace
+        next_kill = time.monotonic() + 8.0  # gives the first workers time to start
         ended = 0
         next_end = time.monotonic() + 4.0
         while fleet.kills < kills or ended < windows:
             now = time.monotonic()
             if fleet.kills < kills and now >= next_kill:
                 fleet.kill()
-                next_kill = now + dice.uniform(1.0, 7.0)
+                next_kill = now + rng.uniform(1.0, 7.0)
             fleet.tend()
             if ended < windows:
-                feeder.some()
-            elif dice.random() < 0.2:
+                feeder.send_features()
+            elif rng.random() < 0.2:
                 feeder.ask()
             if ended < windows and now >= next_end:
-                if dice.random() < 0.3:
+                if rng.random() < 0.3:
                     feeder.describe(1)
                 feeder.end_task()
                 ended += 1
-                next_end = now + dice.uniform(1.0, 9.0 * kills / max(windows, 1) if kills else 1.5)
+                next_end = now + rng.uniform(1.0, 9.0 * kills / max(windows, 1) if kills else 1.5)
                 print(f"\r{fleet.kills} kills, {ended} tasks ", end="", file=sys.stderr)
             time.sleep(0.1)
         print(file=sys.stderr)
@@ -183,7 +185,7 @@ def soak(
 
 
 def settle(bus: Bus, fleet: Fleet, feeder: Feeder) -> None:
-    """Until every boundary is in the ledger and every sample answered, or nothing more is to be hoped for."""
+    """Waits until every boundary is in the ledger and every sample answered, but not longer than `SETTLE_SECONDS`."""
     deadline = time.monotonic() + SETTLE_SECONDS
     end = bus.end_offsets(TOPICS["control"])[0]
     while time.monotonic() < deadline:
@@ -210,7 +212,7 @@ def unanswered(bus: Bus, feeder: Feeder) -> int:
 
 
 def audit(bus: Bus, feeder: Feeder) -> tuple[int, int, int]:
-    """Windows, what was lost, and what was done twice."""
+    """How many windows there are, how many records were lost, and how many were processed twice."""
     topic = TOPICS["windows"]
     numbers = Counter(
         ledger.parse(item).number
@@ -224,7 +226,7 @@ def audit(bus: Bus, feeder: Feeder) -> tuple[int, int, int]:
     ends = {(role, p): span.end for role, p, span in spans}
     outside = sum(receipt.offset >= ends.get((role, receipt.partition), 0) for role, receipt in feeder.inputs)
     missing = max(0, feeder.good - accepted) + max(0, feeder.bad - dead)
-    again = max(0, accepted - feeder.good) + max(0, feeder.repeats - duplicate) + max(0, dead - feeder.bad)
+    again = max(0, accepted - feeder.good) + max(0, feeder.duplicates - duplicate) + max(0, dead - feeder.bad)
     lost = max(outside, missing) + unanswered(bus, feeder)
     return len(records) - 1, lost, again + sum(count - 1 for count in numbers.values())
 
@@ -234,29 +236,27 @@ def bus_url(kind: str, directory: Path) -> Iterator[str]:
     if kind == "sqlite":
         yield f"sqlite:///{directory / 'bus.db'}?session_timeout_ms={SESSION_MS}"
         return
-    print("starting a Kafka broker ...", file=sys.stderr)
-    started = broker.start(directory / "broker", properties={"group.min.session.timeout.ms": "1000"})
-    try:
-        yield f"{started.url}?session_timeout_ms={SESSION_MS}"
-    finally:
-        started.stop()
+    with kafka_at(None, directory / "broker", {"group.min.session.timeout.ms": "1000"}) as url:
+        yield f"{url}?session_timeout_ms={SESSION_MS}"
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--kills", type=int, default=50)
-    parser.add_argument("--windows", type=int, default=40, help="task boundaries; descriptions close some more")
+    parser.add_argument("--windows", type=int, default=40, help="task boundaries; descriptions close more windows")
     parser.add_argument("--bus", choices=("kafka", "sqlite"), default="kafka")
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--check", action="store_true", help="as always: fail when anything is lost or done twice")
+    parser.add_argument(
+        "--check", action="store_true", help="no effect: it always fails when anything is lost or done twice"
+    )
     arguments = parser.parse_args()
     started = time.monotonic()
     with tempfile.TemporaryDirectory(prefix="cgzsl-soak-") as name, bus_url(arguments.bus, Path(name)) as url:
         settings = Settings(bus=url, prefix=TOPICS.prefix, attributes=16, features=32, quiet_seconds=1.0, max_wait=5.0)
         with connect(url) as bus:
             bus.create(TOPICS.specs(3))
-            dice = random.Random(arguments.seed)
-            fleet, feeder = soak(bus, settings, Path(name), arguments.kills, arguments.windows, dice)
+            rng = random.Random(arguments.seed)
+            fleet, feeder = soak(bus, settings, Path(name), arguments.kills, arguments.windows, rng)
             windows, lost, doubled = audit(bus, feeder)
         stream = [f"--bus={url}", f"--prefix={TOPICS.prefix}"]
         codes = command(["check", *stream]), command(["replay", "--verify", *stream])

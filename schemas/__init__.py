@@ -1,12 +1,12 @@
-"""The events of every topic and how they are written on the wire: the contract with the rest of the world."""
+"""The events of every topic and how they are encoded: the contract with every producer and consumer."""
 
 from stream_cgzsl.schemas.attribute import Attribute, Retirement
-from stream_cgzsl.schemas.bulk import BulkReader, Read
+from stream_cgzsl.schemas.bulk import Batch, BulkReader, VectorRow
 from stream_cgzsl.schemas.codec import MAX_BYTES, Encoding, decode, encode, foreign_headers
-from stream_cgzsl.schemas.control import Boundary, Cut, Rollback
+from stream_cgzsl.schemas.control import Boundary, Cut, FeedTask, Rollback
 from stream_cgzsl.schemas.dead_letter import KEPT_BYTES, DeadLetter
 from stream_cgzsl.schemas.errors import InvalidEvent
-from stream_cgzsl.schemas.evaluation import Evaluation
+from stream_cgzsl.schemas.evaluation import EXAMPLE_BUCKETS, Evaluation, harmonic_mean
 from stream_cgzsl.schemas.event import Event, VectorEvent
 from stream_cgzsl.schemas.feature import Feature, Holdout
 from stream_cgzsl.schemas.message import Headers, Message
@@ -14,14 +14,19 @@ from stream_cgzsl.schemas.projection import Projection, Withdrawal
 from stream_cgzsl.schemas.roles import ROLES, Role
 from stream_cgzsl.schemas.sample import Candidate, Prediction, Sample
 from stream_cgzsl.schemas.state import CHUNK_BYTES, StateChunk
-from stream_cgzsl.schemas.window import Genesis, LedgerRecord, Prequential, Published, Range, Serving
+from stream_cgzsl.schemas.vector import Array
+from stream_cgzsl.schemas.window import POLICIES, Genesis, LedgerRecord, Prequential, Published, Range, Serving
 
 __all__ = [
     "CHUNK_BYTES",
+    "EXAMPLE_BUCKETS",
     "KEPT_BYTES",
     "MAX_BYTES",
+    "POLICIES",
     "ROLES",
+    "Array",
     "Attribute",
+    "Batch",
     "Boundary",
     "BulkReader",
     "Candidate",
@@ -31,6 +36,7 @@ __all__ = [
     "Evaluation",
     "Event",
     "Feature",
+    "FeedTask",
     "Genesis",
     "Headers",
     "Holdout",
@@ -42,7 +48,6 @@ __all__ = [
     "Projection",
     "Published",
     "Range",
-    "Read",
     "Retirement",
     "Role",
     "Rollback",
@@ -50,8 +55,10 @@ __all__ = [
     "Serving",
     "StateChunk",
     "VectorEvent",
+    "VectorRow",
     "Withdrawal",
     "decode",
     "encode",
     "foreign_headers",
+    "harmonic_mean",
 ]

@@ -27,7 +27,7 @@ _TOPIC_CONFIGURATION: dict[str, Schema] = {
 
 
 def document() -> Schema:
-    """The whole document. Objects of JSON records are in files beside it, under `json/`."""
+    """The whole document. The schemas of JSON records are in separate files, under `json/`."""
     return {
         "asyncapi": "3.0.0",
         "info": {
@@ -55,14 +55,14 @@ def _channel(role: Role) -> Schema:
     return {
         "address": f"{{prefix}}.{role.name}",
         "description": f"{role.purpose}.",
-        "parameters": {"prefix": {"default": "cgzsl", "description": "The stream: one learner a prefix."}},
+        "parameters": {"prefix": {"default": "cgzsl", "description": "The stream. Each prefix has its own learner."}},
         "messages": {name: {"$ref": f"#/components/messages/{name}"} for name in _messages(role)},
         "bindings": {"kafka": kafka},
     }
 
 
 def _operation(role: Role) -> Schema:
-    """As AsyncAPI has it, from the side of the application this describes, which is ours."""
+    """AsyncAPI names actions from the application's side, and this is the application."""
     return {
         "action": "receive" if role.input else "send",
         "channel": {"$ref": f"#/channels/{role.name}"},
@@ -92,7 +92,7 @@ def _binary(layout: Layout, named_by_default: bool) -> Schema:
     required = [] if named_by_default else ["ce_type"]
     if layout.is_vector:
         headers["ce_dtype"] = {"type": "string", "enum": list(DTYPES)}
-        headers["ce_dim"] = {**_WHOLE, "description": "How many numbers there are, as a check."}
+        headers["ce_dim"] = {**_WHOLE, "description": "How many numbers the vector has, as a check."}
         required.append("ce_dtype")
     else:
         required.append(OCTETS[0])
@@ -143,7 +143,7 @@ def _common_headers(event: type[Event], content_type: bytes) -> Schema:
 
 
 def _as_text(event: type[Event], field: str, kind: type) -> Schema:
-    """A field outside JSON, where everything is text: never null, for what is missing is left out."""
+    """A field in a header or key: always text, and never null, because a missing field is left out."""
     if kind in _AS_TEXT:
         return _AS_TEXT[kind]
     schema: Schema = object_schema(event)["properties"][field]

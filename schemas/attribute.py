@@ -1,4 +1,4 @@
-"""attributes: a class is described, described anew, or retired."""
+"""attributes: a class is described, described again, or retired."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class Attribute(VectorEvent):
 
 
 class Retirement(Event):
-    """A class leaves. On the wire: its key with an empty value."""
+    """A class is removed. On the wire: its key with an empty value."""
 
     TYPE: ClassVar[str] = "cgzsl.retirement"
     KEY: ClassVar[str | None] = "class_id"

@@ -1,4 +1,4 @@
-"""Binary mode, in the manner of CloudEvents: the payload is the value, the other fields are headers `ce_<field>`."""
+"""Binary mode, as in CloudEvents: the payload is the value, the other fields are headers `ce_<field>`."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 
 from stream_cgzsl.schemas.errors import InvalidEvent, shown
 from stream_cgzsl.schemas.event import Event
-from stream_cgzsl.schemas.layout import OCTETS, Layout
+from stream_cgzsl.schemas.layout import OCTETS, FieldCodec, Layout
 from stream_cgzsl.schemas.message import Headers
 from stream_cgzsl.schemas.vector import DTYPES
 
@@ -17,7 +17,7 @@ _DTYPE_OF = {name.encode(): dtype for name, dtype in DTYPES.items()}
 
 
 def write(layout: Layout, event: Event) -> tuple[bytes, Headers]:
-    """The value and the headers of an event that has a payload. A vector is copied once, into the value."""
+    """The value and headers of an event that has a payload. A vector is copied once, into the value."""
     fields = event.__dict__
     payload = fields[layout.payload or ""]
     if layout.is_vector:
@@ -25,22 +25,22 @@ def write(layout: Layout, event: Event) -> tuple[bytes, Headers]:
         payload = payload.tobytes()
     else:
         headers = [*layout.start]
-    for header, field, spelling, _ in layout.header_fields:
+    for header, field, codec, _ in layout.header_fields:
         content = fields[field]
         if content is not None:
-            headers.append((header, spelling.write(content)))
+            headers.append((header, codec.write(content)))
     return payload, tuple(headers)
 
 
 def is_binary(layout: Layout, given: Mapping[str, bytes]) -> bool:
-    """A record is binary when it says so: with `ce_dtype`, or as bytes of a type that has a payload."""
+    """A record is binary if its headers say so: `ce_dtype`, or the content type of bytes where there is a payload."""
     if given.get("ce_dtype") is not None:
         return True
     return layout.payload is not None and given.get("content-type") == OCTETS[1]
 
 
 def read(layout: Layout, given: Mapping[str, bytes], value: bytes) -> dict[str, Any]:
-    """The fields in a binary record, not checked by the model yet. A vector is a view of `value`."""
+    """The fields of a binary record, not validated yet. A vector is a view of `value`."""
     if layout.payload is None:
         raise InvalidEvent(
             "wrong-dtype",
@@ -49,10 +49,10 @@ def read(layout: Layout, given: Mapping[str, bytes], value: bytes) -> dict[str, 
             "Send JSON, without ce_dtype.",
         )
     document: dict[str, Any] = {layout.payload: _vector(given, value) if layout.is_vector else value}
-    for header, field, spelling, _ in layout.header_fields:
+    for header, field, codec, _ in layout.header_fields:
         content = given.get(header)
         if content is not None:
-            document[field] = spelled(f"the header {header}", spelling.read, content)
+            document[field] = read_field(f"the header {header}", codec, content)
     return document
 
 
@@ -72,7 +72,7 @@ def _vector(given: Mapping[str, bytes], value: bytes) -> np.ndarray[Any, Any]:
             "wrong-length",
             f"the value has {len(value)} bytes",
             f"a whole, positive number of {dtype.itemsize}-byte numbers ({dtype.name})",
-            "Send the vector's bytes unchanged, or set ce_dtype to what they are.",
+            "Send the vector's bytes unchanged, or set ce_dtype to their number format.",
         )
     claimed = given.get("ce_dim")
     if claimed is not None and claimed != b"%d" % size:
@@ -80,18 +80,18 @@ def _vector(given: Mapping[str, bytes], value: bytes) -> np.ndarray[Any, Any]:
             "wrong-length",
             f"the value holds {size} numbers and ce_dim is {shown(claimed[:80].decode(errors='replace'))}",
             "the same number of numbers",
-            "The record was cut on its way, or ce_dtype or ce_dim is wrong.",
+            "The record was truncated, or ce_dtype or ce_dim is wrong.",
         )
     return np.frombuffer(value, dtype)
 
 
-def spelled(where: str, read: Any, content: bytes) -> Any:
-    """What `read` makes of the bytes of a header or key; its errors become ours."""
+def read_field(where: str, codec: FieldCodec, content: bytes) -> Any:
+    """The content of a header or key. Raises `InvalidEvent`."""
     try:
-        return read(content)
+        return codec.read(content)
     except UnicodeDecodeError as error:
         raise InvalidEvent(
             "not-utf8", f"{where} is not UTF-8 (byte {error.start})", "UTF-8 text", "Encode keys and headers as UTF-8."
         ) from error
     except ValueError as error:
-        raise InvalidEvent("invalid-field", f"{where}: {error}", "its one spelling", "See docs/events.md.") from error
+        raise InvalidEvent("invalid-field", f"{where}: {error}", "its canonical form", "See docs/events.md.") from error

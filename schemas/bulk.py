@@ -1,18 +1,20 @@
-"""Many vectors at once. Records as our own encoder writes them are checked with a few comparisons each, and their numbers
-all together; every other record is left to `decode`, which knows what may be wrong. The result is the same, several
-times sooner.
+"""Many vectors at once.
+
+Records as our own encoder writes them are checked with a few comparisons each, and their numbers all together. Every
+other record goes through `decode`, which says what is wrong with it. The result is the same, several times sooner.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 import numpy.typing as npt
 
-from stream_cgzsl.schemas.codec import MAX_BYTES
+from stream_cgzsl.schemas.codec import MAX_BYTES, decode
+from stream_cgzsl.schemas.errors import InvalidEvent
 from stream_cgzsl.schemas.event import VectorEvent
 from stream_cgzsl.schemas.layout import LAYOUTS, OCTETS, PREFIX
 from stream_cgzsl.schemas.message import Headers
@@ -23,7 +25,7 @@ _LONGEST_NAME = 256
 
 
 class Received(Protocol):
-    """What of a record is looked at."""
+    """The parts of a record that are read."""
 
     @property
     def key(self) -> bytes | None: ...
@@ -33,8 +35,8 @@ class Received(Protocol):
     def headers(self) -> Headers: ...
 
 
-class Plain(NamedTuple):
-    """A record that was read: its key, its id, where its vector stands in `Read.rows`, and its headers after the first two."""
+class VectorRow(NamedTuple):
+    """One event: its key, its id, the index of its vector in `Batch.rows`, and its headers after the first two."""
 
     key: str
     id: str | None
@@ -42,29 +44,87 @@ class Plain(NamedTuple):
     more: Headers
 
 
-class Read(NamedTuple):
-    """One entry a record, in their order; None for those that `decode` must read. `rows` is [rows, numbers] float32."""
+class Batch(NamedTuple):
+    """The events of some records.
 
-    events: list[Plain | None]
+    `events` has one entry per record, in their order: None for a record that is not a valid event. `refused` says why
+    not, by the record's index, in order. `rows` [valid events, numbers] float32 has the others' vectors, in order.
+    `decoded` counts the records that could not be read in bulk. If it is 0, every event's key is its record's key.
+    """
+
+    events: list[VectorRow | None]
     rows: Array
+    refused: Mapping[int, InvalidEvent] = {}
+    decoded: int = 0
 
 
 class BulkReader:
-    """Reads records of a role whose vectors should have `numbers` numbers, at least `least` each if that is given."""
+    """Reads records of a role whose vectors have `numbers` numbers, each at least `least` if that is given.
 
-    def __init__(self, role: str, numbers: int, least: float | None = None) -> None:
+    `check` raises `InvalidEvent`, with a message, for any event whose vector is not like that. Without `numbers`,
+    vectors of any length are valid, and `rows` is [valid events, 0].
+    """
+
+    def __init__(
+        self,
+        role: str,
+        numbers: int | None,
+        least: float | None = None,
+        check: Callable[[VectorEvent], None] = lambda _: None,
+    ) -> None:
         model = ROLES[role].events[0]
         assert issubclass(model, VectorEvent)
-        dimension = ("ce_dim", b"%d" % numbers)
-        starts = LAYOUTS[model].start_by_dtype.items()
-        self._starts = {(*start, dimension): dtype for dtype, start in starts if numbers * dtype.itemsize <= MAX_BYTES}
-        self._numbers = numbers
+        self._role = role
+        self._key = model.KEY or ""
+        self._numbers = numbers or 0
         self._least = least
+        self._check = check
+        dimension = ("ce_dim", b"%d" % self._numbers)
+        starts = LAYOUTS[model].start_by_dtype.items() if numbers else ()
+        self._starts = {
+            (*start, dimension): dtype for dtype, start in starts if dtype.itemsize * self._numbers <= MAX_BYTES
+        }
 
-    def read(self, records: Sequence[Received]) -> Read:
-        events: list[Plain | None] = []
+    def read_all(self, records: Sequence[Received]) -> Batch:
+        """Every record: read in bulk where possible, else decoded alone. To go through the result in order:
+
+        errors = iter(batch.refused.values())
+        for record, event in zip(records, batch.events, strict=True):
+            if event is None:
+                ...  # dead_letter(record, next(errors))
+            else:
+                ...  # event.key, event.id, batch.rows[event.row]
+        """
+        events, rows, left = self._read_bulk(records)
+        if not left:
+            return Batch(events, rows)
+        refused: dict[int, InvalidEvent] = {}
+        vectors: list[Array] = []
+        for index, (record, event) in enumerate(zip(records, events, strict=True)):
+            if event is not None:
+                events[index] = event._replace(row=len(vectors))
+                vectors.append(rows[event.row])
+                continue
+            try:
+                decoded = decode(self._role, record.key, record.value, record.headers)
+                assert isinstance(decoded, VectorEvent)
+                self._check(decoded)
+            except InvalidEvent as error:
+                refused[index] = error
+                continue
+            events[index] = VectorRow(getattr(decoded, self._key), decoded.id, len(vectors), record.headers)
+            vectors.append(decoded.vector)
+        if not self._numbers:
+            rows = np.empty((len(vectors), 0), np.float32)
+        elif len(rows) != len(vectors) or len(refused) != left:
+            rows = np.array(vectors, np.float32).reshape(-1, self._numbers)
+        return Batch(events, rows, refused, left)
+
+    def _read_bulk(self, records: Sequence[Received]) -> tuple[list[VectorRow | None], Array, int]:
+        """The events and rows that can be read in bulk, and how many records (None among the events) are left."""
+        events: list[VectorRow | None] = []
         values: list[bytes] = []
-        dtype: np.dtype[Any] | None = None  # of this batch: that of its first record
+        dtype: np.dtype[Any] | None = None  # one per batch: that of its first record
         for record in records:
             headers, value = record.headers, record.value
             found = self._starts.get(headers[:2])
@@ -78,27 +138,28 @@ class BulkReader:
             if key is None or not certain:
                 events.append(None)
                 continue
-            events.append(Plain(key, id, len(values), more))
+            events.append(VectorRow(key, id, len(values), more))
             values.append(value)
-        rows = np.frombuffer(b"".join(values), dtype or np.float32).reshape(-1, self._numbers)
-        return Read(events, self._checked(events, rows).astype(np.float32, copy=False))
+        rows = np.frombuffer(b"".join(values), dtype or np.float32).reshape(-1, self._numbers or 1)
+        left = len(records) - len(values) + self._take_back(events, rows)
+        return events, rows.astype(np.float32, copy=False), left
 
-    def _checked(self, events: list[Plain | None], rows: Array) -> Array:
-        """Takes back the events whose numbers are not what they should be."""
+    def _take_back(self, events: list[VectorRow | None], rows: Array) -> int:
+        """Removes the events whose numbers are not valid, and counts them."""
         if not rows.size:
-            return rows
+            return 0
         bad: npt.NDArray[np.bool_] = np.logical_not(np.isfinite(rows).all(axis=1))
-        if self._least is not None and not (rows.min() >= self._least):  # also where the least is not a number
+        if self._least is not None and not (rows.min() >= self._least):  # true for NaN, too
             bad |= rows.min(axis=1) < self._least
         if bad.any():
-            for place, event in enumerate(events):
+            for index, event in enumerate(events):
                 if event is not None and bad[event.row]:
-                    events[place] = None
-        return rows
+                    events[index] = None
+        return int(bad.sum())
 
 
 def _details(headers: Headers) -> tuple[bool, str | None]:
-    """Whether the headers after the first ones are certainly valid, and the id among them."""
+    """Whether these headers are certainly valid, and the id among them."""
     id: str | None = None
     timed = False
     for name, content in headers:
@@ -116,7 +177,7 @@ def _details(headers: Headers) -> tuple[bool, str | None]:
 
 
 def _name(content: bytes | None) -> str | None:
-    """The text, where it certainly is a valid name; None where that takes a closer look."""
+    """The text if it certainly is a valid name; None if only `decode` can tell."""
     try:
         text = (content or b"").decode()
     except UnicodeDecodeError:
@@ -125,7 +186,7 @@ def _name(content: bytes | None) -> str | None:
 
 
 def _is_time(content: bytes) -> bool:
-    """Whether it certainly is a moment in UTC."""
+    """Whether it certainly is a valid time in UTC."""
     if not content.endswith(b"Z"):
         return False
     try:

@@ -1,6 +1,6 @@
-"""Events to records and back, in binary mode (binary.py) or as JSON objects (objects.py).
+"""Events to records and back, in binary mode (binary.py) or as JSON objects (json_codec.py).
 
-A record is read as binary when its headers say so; otherwise as JSON, so that a plain console producer works.
+A record is binary if its headers say so, otherwise JSON: a plain console producer works.
 """
 
 from __future__ import annotations
@@ -11,16 +11,16 @@ from typing import Any, Literal
 
 from pydantic import ValidationError
 
-from stream_cgzsl.schemas import binary, objects
+from stream_cgzsl.schemas import binary, json_codec
 from stream_cgzsl.schemas.errors import InvalidEvent, shown
 from stream_cgzsl.schemas.event import Event
-from stream_cgzsl.schemas.layout import LAYOUTS, PREFIX, READINGS, SPECVERSION, TOMBSTONES, Layout, Reading
+from stream_cgzsl.schemas.layout import LAYOUTS, PREFIX, ROLE_DECODERS, SPECVERSION, TOMBSTONES, Layout, RoleDecoder
 from stream_cgzsl.schemas.message import Headers, Message
 
 Encoding = Literal["binary", "json"]
 
 MAX_BYTES = 4 * 1024 * 1024
-"""The largest value a decoder looks at: a million float32."""
+"""The largest value that is decoded: a million float32."""
 
 
 # ---- encoding
@@ -35,7 +35,7 @@ def encode(event: Event, encoding: Encoding = "binary") -> Message:
     if layout.model in TOMBSTONES:
         return Message(key, None, (), timestamp)
     if encoding == "json" or layout.payload is None:
-        return Message(key, objects.write(layout, event), (), timestamp)
+        return Message(key, json_codec.write(layout, event), (), timestamp)
     value, headers = binary.write(layout, event)
     return Message(key, value, headers, timestamp)
 
@@ -45,57 +45,57 @@ _MILLISECOND = timedelta(milliseconds=1)
 
 
 def _key_of(layout: Layout, event: Event) -> bytes | None:
-    if layout.key is None or layout.key_spelling is None:
+    if layout.key is None or layout.key_codec is None:
         return None
     content = event.__dict__[layout.key]
-    return None if content is None else layout.key_spelling.write(content)
+    return None if content is None else layout.key_codec.write(content)
 
 
 # ---- decoding
 
 
 def decode(role: str, key: bytes | None, value: bytes | None, headers: Headers = ()) -> Event:
-    """The event in a record of a topic of this role, or `InvalidEvent`; nothing else is ever raised."""
-    reading = READINGS[role]
-    if not value and reading.tombstone is not None:
-        return _build(reading.tombstone, {}, key)
+    """The event in a record of a topic of this role. Raises `InvalidEvent`, and never anything else."""
+    decoder = ROLE_DECODERS[role]
+    if not value and decoder.tombstone is not None:
+        return _build(decoder.tombstone, {}, key)
     if value is not None and len(value) > MAX_BYTES:
         raise InvalidEvent(
             "too-large", f"the value has {len(value):,} bytes", f"at most {MAX_BYTES:,}", "Send a smaller vector."
         )
-    given = _by_name(reading, headers)
-    layout = _layout(reading, given)
+    given = _by_name(decoder, headers)
+    layout = _layout(decoder, given)
     if binary.is_binary(layout, given) and (value or not layout.is_vector):
         return _build(layout, binary.read(layout, given, value or b""), key)
     if not value:
         raise InvalidEvent(
             "empty-value", "the value is empty", f"a {layout.model.type_name()}", "Send the event itself."
         )
-    document = objects.parse(value)
-    layout = _layout_of_object(reading, layout, given, document)
-    for header, field, spelling, _ in layout.header_fields:
+    document = json_codec.parse(value)
+    layout = _layout_of_object(decoder, layout, given, document)
+    for header, field, codec, _ in layout.header_fields:
         content = given.get(header)
         if content is not None and field not in document:
-            document[field] = binary.spelled(f"the header {header}", spelling.read, content)
+            document[field] = binary.read_field(f"the header {header}", codec, content)
     if layout.is_vector:
-        objects.read_vector(layout, document)
+        json_codec.read_vector(layout, document)
     return _build(layout, document, key)
 
 
-def _by_name(reading: Reading, headers: Headers) -> dict[str, bytes]:
-    """The headers by name. Only ours must be unique: the others are the producer's own affair."""
+def _by_name(decoder: RoleDecoder, headers: Headers) -> dict[str, bytes]:
+    """The headers by name. Only ours must be unique: others are up to the producer."""
     given = dict(headers)
     if len(given) < len(headers):
         for name, times in Counter(name for name, _ in headers).items():
-            if times > 1 and name in reading.headers:
+            if times > 1 and name in decoder.headers:
                 raise InvalidEvent(
-                    "repeated-header", f"the header {name} stands there {times} times", "one", "Send each header once."
+                    "repeated-header", f"the header {name} is there {times} times", "one", "Send each header once."
                 )
     return given
 
 
-def _layout(reading: Reading, given: dict[str, bytes]) -> Layout:
-    """That of the type in the headers, the role's default where none is given."""
+def _layout(decoder: RoleDecoder, given: dict[str, bytes]) -> Layout:
+    """The layout of the type in the headers, or the role's default."""
     version = given.get("ce_specversion")
     if version is not None and version != SPECVERSION[1]:
         raise InvalidEvent(
@@ -105,14 +105,14 @@ def _layout(reading: Reading, given: dict[str, bytes]) -> Layout:
             "Use the headers of CloudEvents 1.0.",
         )
     type_name = given.get("ce_type")
-    layout = reading.layouts.get(type_name)
+    layout = decoder.layouts.get(type_name)
     if layout is None:
-        raise _unknown_type(reading, (type_name or b"")[:300].decode(errors="replace"))
+        raise _unknown_type(decoder, (type_name or b"")[:300].decode(errors="replace"))
     return layout
 
 
-def _unknown_type(reading: Reading, type_name: str) -> InvalidEvent:
-    models = [layout.model for name, layout in reading.layouts.items() if name is not None]
+def _unknown_type(decoder: RoleDecoder, type_name: str) -> InvalidEvent:
+    models = [layout.model for name, layout in decoder.layouts.items() if name is not None]
     known = type_name.rpartition(".v")[0] in {model.TYPE for model in models}
     return InvalidEvent(
         "unknown-version" if known else "unknown-type",
@@ -122,16 +122,18 @@ def _unknown_type(reading: Reading, type_name: str) -> InvalidEvent:
     )
 
 
-def _layout_of_object(reading: Reading, layout: Layout, given: dict[str, bytes], document: dict[str, Any]) -> Layout:
-    """That of the object's own `type`, which is taken out of it."""
+def _layout_of_object(
+    decoder: RoleDecoder, layout: Layout, given: dict[str, bytes], document: dict[str, Any]
+) -> Layout:
+    """The layout of the object's own `type`, which is removed from it."""
     type_name = document.pop("type", layout.model.type_name())
     if type_name == layout.model.type_name():
         return layout
     if not isinstance(type_name, str):
         raise InvalidEvent("invalid-field", f"type is {shown(type_name)}", "a text", "Leave it out, or send a text.")
-    stated = reading.layouts.get(type_name.encode())
+    stated = decoder.layouts.get(type_name.encode())
     if stated is None:
-        raise _unknown_type(reading, type_name)
+        raise _unknown_type(decoder, type_name)
     if given.get("ce_type") is not None:
         raise InvalidEvent(
             "type-mismatch",
@@ -143,12 +145,12 @@ def _layout_of_object(reading: Reading, layout: Layout, given: dict[str, bytes],
 
 
 def _build(layout: Layout, document: dict[str, Any], key: bytes | None) -> Event:
-    """The event of these fields. The record's key is one of them; where both are there, they must agree."""
-    spelling = layout.key_spelling
+    """The event with these fields. The record's key is one of them; if the object has it too, both must be equal."""
+    codec = layout.key_codec
     stated = layout.key in document
-    if spelling is not None and layout.key is not None and not stated:
+    if codec is not None and layout.key is not None and not stated:
         if key is not None:
-            document[layout.key] = binary.spelled("the key", spelling.read, key)
+            document[layout.key] = binary.read_field("the key", codec, key)
         elif layout.key_required:
             raise InvalidEvent(
                 "missing-key",
@@ -175,9 +177,11 @@ def _invalid(layout: Layout, error: ValidationError) -> InvalidEvent:
     first = error.errors(include_url=False, include_context=False, include_input=False)[0]
     where = ".".join(str(part)[:80] for part in first["loc"])
     reason = "not-finite" if first["type"] in ("not_finite", "finite_number") else "invalid-field"
-    return InvalidEvent(reason, f"{where}: {first['msg']}", f"a valid {layout.model.type_name()}", objects.SEE_SCHEMA)
+    return InvalidEvent(
+        reason, f"{where}: {first['msg']}", f"a valid {layout.model.type_name()}", json_codec.SEE_SCHEMA
+    )
 
 
 def foreign_headers(headers: Headers) -> Headers:
-    """The headers that are not ours: what a scorer copies from a sample to its prediction."""
+    """The headers that are not ours, which a scorer copies from a sample to its prediction."""
     return tuple(h for h in headers if not h[0].startswith(PREFIX) and h[0] != "content-type")

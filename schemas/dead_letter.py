@@ -11,7 +11,7 @@ KEPT_BYTES = 64 * 1024
 
 
 class DeadLetter(Event):
-    """The original key and value (the value's first 64 kB), where the record stood, and what was wrong with it."""
+    """The original key and value (its first 64 kB), where the record was, and what was wrong with it."""
 
     TYPE: ClassVar[str] = "cgzsl.dead-letter"
     KEY: ClassVar[str | None] = "key"

@@ -1,33 +1,33 @@
-"""The one error a decoder raises, and every reason it can have."""
+"""The error a decoder raises, and every reason it can have."""
 
 from __future__ import annotations
 
 REASONS: dict[str, str] = {
-    "too-large": "The value is larger than any decoder looks at.",
+    "too-large": "The value is larger than any decoder reads.",
     "empty-value": "The value is empty on a topic where that means nothing.",
     "not-utf8": "The key or one of our headers is not UTF-8 text.",
-    "repeated-header": "One of our headers stands there twice.",
-    "unknown-version": "The CloudEvents version, or the version of the event's type, is not one we know.",
-    "unknown-type": "The event's type is not one of this topic's.",
+    "repeated-header": "One of our headers is there twice.",
+    "unknown-version": "The CloudEvents version, or the version of the event's type, is not supported.",
+    "unknown-type": "The event's type does not belong to this topic.",
     "type-mismatch": "The header ce_type and the object's type differ.",
     "not-json": "The value is not a JSON object, and no header says that it is binary.",
-    "wrong-dtype": "The vector's number format is not one we read.",
+    "wrong-dtype": "The vector's number format is not supported.",
     "wrong-length": "The value's length does not fit its number format or its ce_dim.",
     "not-finite": "A number is NaN or infinite.",
-    "invalid-field": "A field is missing, unknown or not what it should be.",
+    "invalid-field": "A field is missing, unknown or invalid.",
     "missing-key": "The record has no key.",
     "key-mismatch": "The record's key and the same field of the event differ.",
 }
-"""Why a decoder refuses a record: the slug that labels metrics and dead letters, and what it means."""
+"""Why a decoder refuses a record: the slug in metrics and dead letters, and its meaning."""
 
 STREAM_REASONS: dict[str, str] = {
     "unknown-class": "A feature's class has not been described.",
-    "wrong-dimension": "The vector is not as long as this stream's vectors.",
+    "wrong-dimension": "The vector does not have this stream's dimension.",
     "negative-feature": "A number is negative, and this stream's features are not signed.",
-    "unknown-generation": "A rollback to a generation there is not.",
-    "cut-beyond-end": "A boundary's cut ends after the last record there is.",
+    "unknown-generation": "A rollback to a generation that does not exist.",
+    "cut-beyond-end": "A boundary's cut is beyond the end of a topic.",
 }
-"""Why a worker refuses a valid event: it does not fit the stream as it is."""
+"""Why a worker refuses a valid event: it does not fit the stream."""
 
 _LONGEST = 200
 
@@ -36,8 +36,8 @@ class InvalidEvent(ValueError):
     """A record that is not a valid event of its topic.
 
     `reason` is a short stable slug (a decoder's are in `REASONS`); `found` says what was wrong with this record,
-    `expected` what a valid one has, `advice` what its producer should change. All are short and printable whatever
-    the record held.
+    `expected` what a valid one has, `advice` what its producer should change. All are short and printable, whatever
+    the record contains.
     """
 
     def __init__(self, reason: str, found: str, expected: str, advice: str) -> None:
@@ -48,16 +48,16 @@ class InvalidEvent(ValueError):
         super().__init__(f"{reason}: {self.found}; expected {self.expected}. {advice}")
 
     def __reduce__(self) -> tuple[type[InvalidEvent], tuple[str, str, str, str]]:
-        """Copies and crosses processes whole: the default would call __init__ with the message alone."""
+        """For copying and pickling: the default would call __init__ with the message alone."""
         return type(self), (self.reason, self.found, self.expected, self.advice)
 
     def at(self, topic: str, partition: int, offset: int) -> str:
-        """The whole story in one line, with the place of the record."""
+        """The whole message in one line, with the place of the record."""
         return f"{topic}/{partition} offset {offset}: {self}"
 
 
 def printable(text: str) -> str:
-    """`text` in at most 200 characters, none of which can break a line, move a cursor or fail to be encoded."""
+    """`text` in at most 200 printable characters: nothing that breaks a line, moves a cursor or cannot be encoded."""
     if len(text) > _LONGEST:
         text = text[: _LONGEST - 1] + "…"
     if text.isprintable():
@@ -67,7 +67,7 @@ def printable(text: str) -> str:
 
 
 def shown(value: object) -> str:
-    """How a message names a value somebody sent: short texts as they are, anything else by its kind."""
+    """A value from a record, for a message: a text is quoted and shortened, anything else named by its kind."""
     if isinstance(value, str):
         return repr(value if len(value) <= 60 else value[:59] + "…")
     kinds = {dict: "an object", list: "a list", bool: "true or false", int: "a number", float: "a number"}

@@ -1,4 +1,4 @@
-"""What every event has in common: a type, a version, a key, perhaps a payload of bytes."""
+"""What all events have in common: a type, a version, perhaps a key and a payload."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from stream_cgzsl.schemas.fields import Name, Time
 from stream_cgzsl.schemas.vector import Vector
 
 
-class Part(BaseModel):
-    """A piece of an event, or an event: immutable, and without fields the contract does not name."""
+class Model(BaseModel):
+    """An event or a part of one: immutable, and without unknown fields."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", arbitrary_types_allowed=True)
 
 
-class Event(Part):
-    """A record with a meaning.
+class Event(Model):
+    """The meaning of a record.
 
     On the wire (see codec.py) the field named by `KEY` is the record's key. In binary mode the field named by
     `PAYLOAD` is the value and the other fields are headers; an event without payload is a JSON object in both modes.
@@ -34,7 +34,7 @@ class Event(Part):
         return f"{cls.TYPE}.v{cls.VERSION}"
 
     def __eq__(self, other: object) -> bool:
-        """Equal types, equal fields; vectors are equal when their dtype and every bit of them is."""
+        """Equal types and fields; vectors are equal if their dtype and every bit is."""
         if type(self) is not type(other):
             return NotImplemented
         return all(_same(mine, other.__dict__[name]) for name, mine in self.__dict__.items())
@@ -51,7 +51,7 @@ def _same(a: Any, b: Any) -> bool:
 class VectorEvent(Event):
     """An event whose payload is one vector.
 
-    `id` makes a repeat of the record count once; `time` is when it happened at its source. Both may be missing.
+    Records with the same `id` count once. `time` is when it happened at its source. Both may be missing.
     """
 
     PAYLOAD: ClassVar[str | None] = "vector"

@@ -1,4 +1,4 @@
-"""The contract as files, for people who write producers and consumers in any language."""
+"""The contract as files, for producers and consumers in any language."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def documents() -> dict[str, bytes]:
 
 
 def write(directory: Path) -> list[Path]:
-    """Writes `documents()` under `directory`, which is made where it is missing; returns what was written."""
+    """Writes `documents()` under `directory`, creating it if needed. Returns the paths written."""
     written = []
     for name, content in documents().items():
         path = directory / name

@@ -1,4 +1,4 @@
-"""features and holdout: labelled feature vectors, to learn from and to test with."""
+"""features and holdout: labelled feature vectors, for training and for testing."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The JSON Schema of every event that can be sent as a JSON object."""
+"""The JSON Schemas of all events that can be sent as JSON objects."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ DIALECT = "https://json-schema.org/draft/2020-12/schema"
 
 
 def events() -> list[type[Event]]:
-    """Every event with a JSON form, in the order of the topic table. Tombstones have none: their value is empty."""
+    """All events with a JSON form, in the order of the topic table. Tombstones have none: their value is empty."""
     return [event for role in ROLES.values() for event in role.events]
 
 
@@ -23,12 +23,12 @@ def file_name(event: type[Event]) -> str:
 
 
 def object_schema(event: type[Event]) -> Schema:
-    """What the object of a JSON record of this event must look like: the model, and what only the wire has."""
+    """The schema of this event as a JSON record: the model, and the fields that only exist on the wire."""
     model = _closed(event.model_json_schema())
     properties: Schema = {"type": {"const": event.type_name(), "description": "Which event this is, and its version."}}
     if event.PAYLOAD == "vector":
         dtypes = list(DTYPES)
-        described = "The number format the vector is kept in."
+        described = "The vector's number format."
         properties["dtype"] = {"enum": dtypes, "default": dtypes[0], "description": described}
     properties |= model["properties"]
     required = [name for name in model.get("required", []) if name != event.KEY]
@@ -56,9 +56,9 @@ def _is_default(event: type[Event]) -> bool:
 
 
 def _closed(node: Any, names: bool = False) -> Any:
-    """pydantic's schema without the titles it makes up, and with its mappings closed to keys of another pattern.
+    """pydantic's schema without its generated titles, and with mappings closed to keys of other patterns.
 
-    `names` says that the keys of `node` are names somebody chose, not words of JSON Schema.
+    `names` means that the keys of `node` are field names, not keywords of JSON Schema.
     """
     if isinstance(node, list):
         return [_closed(item) for item in node]

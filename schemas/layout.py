@@ -1,4 +1,4 @@
-"""Where each part of an event stands in a record: tables made once per model, so that no record pays for them."""
+"""Which field of an event goes where in a record: tables that are built once per model, at import."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Annotated, Any, NamedTuple, Union, get_args, get_origin
 import numpy as np
 
 from stream_cgzsl.schemas.event import Event
-from stream_cgzsl.schemas.fields import spell_time, whole_from_text
+from stream_cgzsl.schemas.fields import format_time, parse_whole
 from stream_cgzsl.schemas.message import Headers
 from stream_cgzsl.schemas.roles import ROLES
 from stream_cgzsl.schemas.vector import DTYPES
@@ -22,7 +22,7 @@ JSON = ("content-type", b"application/json")
 OCTETS = ("content-type", b"application/octet-stream")
 _OF_EVERY_EVENT = ("ce_specversion", "ce_type", "ce_dtype", "ce_dim", "content-type")
 
-# ---- how a field is spelled in a header or a key
+# ---- a field in a header or a key
 
 _FLAGS = {b"true": True, b"false": False}
 
@@ -40,25 +40,25 @@ def _read_number(content: bytes) -> float:
         raise ValueError("a number is expected") from error
 
 
-class Spelling(NamedTuple):
-    """`read` raises ValueError (UnicodeDecodeError among them) and leaves the rest of the checks to the model."""
+class FieldCodec(NamedTuple):
+    """A field as bytes. `read` may raise ValueError or UnicodeDecodeError; the model makes all other checks."""
 
     write: Callable[[Any], bytes]
     read: Callable[[bytes], Any]
 
 
-_SPELLINGS: dict[type, Spelling] = {
-    str: Spelling(str.encode, bytes.decode),
-    bytes: Spelling(bytes, bytes),
-    int: Spelling(lambda value: b"%d" % value, lambda content: whole_from_text(content.decode())),
-    float: Spelling(lambda value: repr(value).encode(), _read_number),
-    bool: Spelling(lambda value: b"true" if value else b"false", _read_flag),
-    datetime: Spelling(spell_time, bytes.decode),
+_CODECS: dict[type, FieldCodec] = {
+    str: FieldCodec(str.encode, bytes.decode),
+    bytes: FieldCodec(bytes, bytes),
+    int: FieldCodec(lambda value: b"%d" % value, lambda content: parse_whole(content.decode())),
+    float: FieldCodec(lambda value: repr(value).encode(), _read_number),
+    bool: FieldCodec(lambda value: b"true" if value else b"false", _read_flag),
+    datetime: FieldCodec(format_time, bytes.decode),
 }
 
 
 def kind_of(model: type[Event], field: str) -> type:
-    """The plain type inside `Annotated[...]` and `... | None`."""
+    """The type inside `Annotated[...]` and `... | None`."""
     annotation: Any = model.model_fields[field].annotation
     while get_origin(annotation) in (Annotated, Union, types.UnionType):
         annotation = get_args(annotation)[0]
@@ -72,21 +72,21 @@ def kind_of(model: type[Event], field: str) -> type:
 class HeaderField(NamedTuple):
     header: str
     field: str
-    spelling: Spelling
+    codec: FieldCodec
     kind: type
 
 
 @dataclass(frozen=True)
 class Layout:
-    """How one event type is written. `start` are the headers every binary record of it has, per dtype for vectors.
+    """How one event type is encoded. `start` are the first headers of its binary records, per dtype for vectors.
 
-    They say what makes the record binary, and nothing that its topic says already: each header costs every client a few
-    microseconds a record. An object in JSON names its own type.
+    They only say that the record is binary, not what its topic says already: every header costs each client a few
+    microseconds per record. A JSON object names its type.
     """
 
     model: type[Event]
     key: str | None
-    key_spelling: Spelling | None
+    key_codec: FieldCodec | None
     key_required: bool
     payload: str | None
     is_vector: bool
@@ -101,19 +101,19 @@ def _layout(model: type[Event]) -> Layout:
     return Layout(
         model=model,
         key=model.KEY,
-        key_spelling=None if model.KEY is None else _SPELLINGS[kind_of(model, model.KEY)],
+        key_codec=None if model.KEY is None else _CODECS[kind_of(model, model.KEY)],
         key_required=model.KEY is not None and model.model_fields[model.KEY].is_required(),
         payload=model.PAYLOAD,
         is_vector=model.PAYLOAD == "vector",
         start=(OCTETS,),
         start_by_dtype={dtype: (("ce_dtype", name.encode()),) for name, dtype in DTYPES.items()},
-        header_fields=tuple(HeaderField(PREFIX + name, name, _SPELLINGS[kind], kind) for name, kind in kinds.items()),
+        header_fields=tuple(HeaderField(PREFIX + name, name, _CODECS[kind], kind) for name, kind in kinds.items()),
     )
 
 
 @dataclass(frozen=True)
-class Reading:
-    """What a decoder of one role knows: its layouts by the content of `ce_type` (None: the default), our headers."""
+class RoleDecoder:
+    """What it takes to decode one role: its layouts by `ce_type` (None: the default), and all headers that are ours."""
 
     role: str
     layouts: Mapping[bytes | None, Layout]
@@ -121,11 +121,11 @@ class Reading:
     headers: frozenset[str]
 
 
-def _reading(role: str) -> Reading:
+def _role_decoder(role: str) -> RoleDecoder:
     events, tombstone = ROLES[role].events, ROLES[role].tombstone
     layouts: dict[bytes | None, Layout] = {event.type_name().encode(): LAYOUTS[event] for event in events}
     ours = {field.header for layout in layouts.values() for field in layout.header_fields}
-    return Reading(
+    return RoleDecoder(
         role=role,
         layouts={None: LAYOUTS[events[0]], **layouts},
         tombstone=None if tombstone is None else LAYOUTS[tombstone],
@@ -137,4 +137,4 @@ TOMBSTONES = tuple(role.tombstone for role in ROLES.values() if role.tombstone i
 LAYOUTS: dict[type[Event], Layout] = {
     model: _layout(model) for model in (*(event for role in ROLES.values() for event in role.events), *TOMBSTONES)
 }
-READINGS: dict[str, Reading] = {name: _reading(name) for name in ROLES}
+ROLE_DECODERS: dict[str, RoleDecoder] = {name: _role_decoder(name) for name in ROLES}

@@ -1,4 +1,4 @@
-"""What travels on a bus: a key, a value and headers, before anyone has given them a meaning."""
+"""What a bus carries: a key, a value and headers, not decoded."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ Headers = tuple[tuple[str, bytes], ...]
 
 
 class Message(NamedTuple):
-    """A record to be written. `timestamp_ms` is the event's own time; without one the bus stamps its arrival."""
+    """A record to write. `timestamp_ms` is the event's own time; without it the bus uses the time of arrival."""
 
     key: bytes | None
     value: bytes | None

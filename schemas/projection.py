@@ -1,4 +1,4 @@
-"""projections: what a scorer compares samples with."""
+"""projections: what scorers compare samples with."""
 
 from __future__ import annotations
 
@@ -10,7 +10,10 @@ from stream_cgzsl.schemas.vector import Vector
 
 
 class Projection(Event):
-    """The identifier projection of one class in one generation."""
+    """The identifier projection of one class in one generation.
+
+    `examples` is how many examples the class has had; older records do not say.
+    """
 
     TYPE: ClassVar[str] = "cgzsl.projection"
     KEY: ClassVar[str | None] = "class_id"
@@ -22,6 +25,7 @@ class Projection(Event):
     seen: Flag
     generation: Count
     name: Name | None = None
+    examples: Count | None = None
 
 
 class Withdrawal(Event):

@@ -1,4 +1,4 @@
-"""The topics of a stream: what each is for, which events it carries and how it is kept."""
+"""The topics of a stream: their purpose, their events and their retention."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ Cleanup = Literal["keep", "expire", "compact"]
 class Role:
     """One row of the topic table.
 
-    `events` are the types a record may have, the default first; `tombstone` is what an empty value means. Records of
-    `input` topics are made by others, all other records by our workers. `single` topics have one partition.
-    `cleanup` is `keep` (never expires), `expire` (as long as the operator likes) or `compact`.
+    `events` are the types a record may have, the default first; `tombstone` is what an empty value means. Others write
+    to `input` topics, our workers to the rest. `single` topics have one partition. `cleanup` is `keep` (never expires),
+    `expire` (whenever the operator likes) or `compact`.
     """
 
     name: str
@@ -50,10 +50,10 @@ ROLES: dict[str, Role] = {
         ),
         Role("features", "Labelled examples to learn from", (Feature,), "expire", input=True),
         Role("control", "Task boundaries and rollbacks", (Boundary, Rollback), "keep", single=True, input=True),
-        Role("windows", "The ledger: one record a window", (LedgerRecord,), "keep", single=True),
+        Role("windows", "The ledger: one record per window", (LedgerRecord,), "keep", single=True),
         Role(
             "projections",
-            "One identifier projection a class",
+            "One identifier projection per class",
             (Projection,),
             "compact",
             single=True,

@@ -1,10 +1,10 @@
-"""samples and predictions: questions and answers."""
+"""samples and predictions: vectors to classify, and the answers."""
 
 from __future__ import annotations
 
 from typing import ClassVar, Literal
 
-from stream_cgzsl.schemas.event import Event, Part, VectorEvent
+from stream_cgzsl.schemas.event import Event, Model, VectorEvent
 from stream_cgzsl.schemas.fields import Count, Flag, Name, Number, Text
 
 Status = Literal["ok", "unknown", "no-model", "invalid"]
@@ -19,19 +19,19 @@ class Sample(VectorEvent):
     request_id: Name
 
 
-class Candidate(Part):
+class Candidate(Model):
     class_id: Name
     score: Number
     seen: Flag
 
 
 class Prediction(Event):
-    """The answer to one sample, by one generation.
+    """The answer of one generation to one sample.
 
     `ok`: `class_id` and `score` are the first of `top`, `margin` is its lead over the second. `unknown`: the best score
     is below the operator's threshold; the same fields, but no `class_id`. `no-model`: there is no servable generation
-    yet. `invalid`: the sample could not be used, `error` says why; it is in dead-letters too.
-    Scores have nine digits, which tell any two float32 apart.
+    yet. `invalid`: the sample could not be used; `error` says why, and it is in dead-letters too.
+    Scores have nine digits, enough to distinguish any two float32.
     """
 
     TYPE: ClassVar[str] = "cgzsl.prediction"

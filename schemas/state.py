@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import ClassVar
 
 from stream_cgzsl.schemas.event import Event
-from stream_cgzsl.schemas.fields import Count, Positive, SomeBytes
+from stream_cgzsl.schemas.fields import Count, NonEmptyBytes, Positive
 
 CHUNK_BYTES = 512 * 1024
 
 
 class StateChunk(Event):
-    """Piece `chunk` of the `count` pieces of the snapshot taken after window `window`."""
+    """Chunk `chunk` of the `count` chunks of the snapshot after window `window`."""
 
     TYPE: ClassVar[str] = "cgzsl.state"
     KEY: ClassVar[str | None] = "chunk"
@@ -20,4 +20,4 @@ class StateChunk(Event):
     chunk: Count
     count: Positive
     window: Count
-    data: SomeBytes
+    data: NonEmptyBytes

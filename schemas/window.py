@@ -1,4 +1,4 @@
-"""windows: the ledger, one record a window. Window n makes generation n; record 0 is the genesis."""
+"""windows: the ledger, one record per window. Window n makes generation n; record 0 is the genesis."""
 
 from __future__ import annotations
 
@@ -6,27 +6,30 @@ from typing import ClassVar, Literal
 
 from pydantic import Field
 
-from stream_cgzsl.schemas.event import Event, Part
+from stream_cgzsl.schemas.event import Event, Model
 from stream_cgzsl.schemas.fields import (
     Blob,
     Count,
-    Facts,
     Flag,
+    Fraction,
+    JsonObject,
     Name,
     Number,
     Partition,
     Positive,
     Sha256,
-    Share,
     Text,
     Whole,
 )
 
 Kind = Literal["genesis", "train", "describe", "failed", "rollback"]
 
+POLICIES = ("marker", "describe", "count", "event-time", "max-age", "rollback", "rebuild", "accept-loss")
+"""What can close a window."""
 
-class Genesis(Part):
-    """What can never change in a stream. `shared`: attributes live in the feature space (None: find out)."""
+
+class Genesis(Model):
+    """What never changes in a stream. `shared`: attributes are in the feature space (None: detect it)."""
 
     attributes: Positive
     features: Positive
@@ -35,10 +38,10 @@ class Genesis(Part):
     seed: Whole = 0
 
 
-class Range(Part):
-    """The records [start, end) of one partition, and what became of them.
+class Range(Model):
+    """The records [start, end) of one partition, counted by outcome.
 
-    `lost` counts offsets right before `start` that had expired unread and were given up on purpose.
+    `lost` counts offsets right before `start` that had expired unread and whose loss was accepted.
     """
 
     start: Count
@@ -50,8 +53,8 @@ class Range(Part):
     dead: dict[Name, Count] = Field(default_factory=dict)
 
 
-class Published(Part):
-    """Where a part of the commit stands: offsets [first, end) of partition 0, `count` records, their digest."""
+class Published(Model):
+    """Where a part of the commit is: `count` records at offsets [first, end) of partition 0, and their digest."""
 
     first: Count
     end: Count
@@ -59,35 +62,35 @@ class Published(Part):
     sha256: Sha256
 
 
-class Serving(Part):
-    """What a scorer needs besides the projections; all of it is inside the generation's digest."""
+class Serving(Model):
+    """What a scorer needs besides the projections. All of it is covered by the generation's digest."""
 
     servable: Flag
     metric: Name
     transform: Name
     centre: Blob
-    calibration: Facts = Field(default_factory=dict)
+    calibration: JsonObject = Field(default_factory=dict)
 
 
-class Prequential(Part):
-    """How the generation before classified this window's features before they were learned: per-class mean accuracies.
+class Prequential(Model):
+    """How the previous generation classified this window's features before they were learned: per-class means.
 
-    `seen` is of classes that were learned by then, `unseen` of classes that were only described. Classes nobody had
-    described are in neither. `rows` features were looked at, the same ones in every replay.
+    `seen` and `unseen` are the classes that were so in that generation; classes it did not know are in neither. `rows`
+    features were classified, the same ones in every replay.
     """
 
     rows: Count
-    seen: Share | None = None
-    unseen: Share | None = None
+    seen: Fraction | None = None
+    unseen: Fraction | None = None
 
 
 class LedgerRecord(Event):
-    """One window: what went in, what came out, and where the result stands.
+    """One window: its inputs, its result, and where the result is.
 
-    `ranges` is per role (attributes, features, control), per partition. `inputs` is the sha256 of the accepted
-    inputs in training order. `configuration` stands here when it changed; its digest always does. `to` is the
-    generation a rollback went back to, `losses` the last value of each term in training, `until_ms` the event time an
-    event-time window reaches to.
+    `policy` is what closed the window, `reason` is for people; records of older versions have no `policy`. `ranges` is
+    per role (attributes, features, control) and partition. `inputs` is the sha256 of the accepted inputs in training
+    order. `configuration` is here if it changed; its digest always is. `to` is the generation that a rollback restored,
+    `losses` the last value of each loss term in training, `until_ms` the end of an event-time window.
     """
 
     TYPE: ClassVar[str] = "cgzsl.window"
@@ -95,15 +98,16 @@ class LedgerRecord(Event):
 
     number: Count
     kind: Kind
+    policy: Name | None = None
     reason: Name
     genesis: Genesis | None = None
     ranges: dict[Name, dict[Partition, Range]] = Field(default_factory=dict)
     holdout: dict[Partition, Count] = Field(default_factory=dict)
     inputs: Sha256 | None = None
-    configuration: Facts | None = None
+    configuration: JsonObject | None = None
     configuration_digest: Sha256
     code: Name
-    environment: Facts = Field(default_factory=dict)
+    environment: JsonObject = Field(default_factory=dict)
     seen: Count = 0
     unseen: Count = 0
     generation: Sha256 | None = None
@@ -115,3 +119,12 @@ class LedgerRecord(Event):
     error: Text | None = None
     to: Count | None = None
     until_ms: Count | None = None
+
+    @property
+    def closed_by(self) -> str:
+        """The policy that closed the window. In older records the reason is the policy, unless a person gave one."""
+        if self.policy is not None:
+            return self.policy
+        if self.reason in POLICIES:
+            return self.reason
+        return "rollback" if self.kind == "rollback" else "marker"

@@ -1,4 +1,4 @@
-"""What can go wrong, by name. Every message says what happened, where, and what to do."""
+"""The errors of this package. Every message says what happened, where, and what to do."""
 
 from __future__ import annotations
 
@@ -28,13 +28,13 @@ class Refused(CgzslError):
 
 
 class TopicMissing(CgzslError):
-    """A topic is not there."""
+    """A topic does not exist."""
 
     exit_code = 5
 
 
 class TopicMisconfigured(CgzslError):
-    """A topic is there, but kept in a way that would lose what we need, or with the wrong number of partitions."""
+    """A topic exists, but its retention would lose records we need, or it has the wrong number of partitions."""
 
     exit_code = 5
 
@@ -62,11 +62,11 @@ class BrokenLedger(CgzslError):
 
 
 class Cancelled(CgzslError):
-    """Training was told to stop before it was done. Nothing of it was kept."""
+    """Training was cancelled before it was done. Nothing of it was kept."""
 
 
 class TrainingFailed(CgzslError):
-    """A window could not be trained: its numbers, or what training made of them, are not finite. Nothing of it was kept."""
+    """A window could not be trained: its numbers, or those of the result, are not finite. Nothing of it was kept."""
 
 
 class TooManyDeadLetters(CgzslError):
@@ -80,6 +80,6 @@ class NotReady(CgzslError):
 
 
 class Interrupted(CgzslError):
-    """A person stopped a command that can go on later. The message says how."""
+    """A person stopped a command that can be resumed. The message says how."""
 
     exit_code = 130

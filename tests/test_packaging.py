@@ -1,4 +1,4 @@
-"""What is installed: one top-level package, whole, with the two folders of the root inside it."""
+"""The wheel: one complete top-level package, with the two folders of the repository root inside it."""
 
 from __future__ import annotations
 
@@ -11,12 +11,14 @@ from zipfile import ZipFile
 
 import pytest
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).parents[1]
 
 
 @pytest.fixture(scope="module")
 def wheel(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ZipFile]:
-    """Built from a copy: building leaves traces."""
+    """Built from a copy: building leaves files behind."""
     directory = tmp_path_factory.mktemp("wheel")
     hidden = ignore_patterns(".*", "build", "*.egg-info", "__pycache__", "tests", "benchmarks")
     copytree(ROOT, directory / "source", symlinks=True, ignore=hidden)
@@ -28,7 +30,7 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ZipFile]:
 
 
 def test_every_module_is_in_the_wheel(wheel: ZipFile) -> None:
-    there = {name for name in wheel.namelist() if name.endswith(".py")}
+    packed = {name for name in wheel.namelist() if name.endswith(".py")}
     folders = {"stream_cgzsl": ROOT / "stream_cgzsl", "stream_cgzsl/schemas": ROOT / "schemas"}
     folders["stream_cgzsl/workers"] = ROOT / "workers"
     expected = {
@@ -36,7 +38,7 @@ def test_every_module_is_in_the_wheel(wheel: ZipFile) -> None:
         for package, folder in folders.items()
         for path in folder.rglob("*.py")
     }
-    assert there == expected
+    assert packed == expected
 
 
 def test_nothing_else_is_installed_at_the_top(wheel: ZipFile) -> None:
@@ -44,18 +46,18 @@ def test_nothing_else_is_installed_at_the_top(wheel: ZipFile) -> None:
     assert {top for top in tops if not top.endswith(".dist-info")} == {"stream_cgzsl"}
 
 
-def test_the_contract_and_the_types_travel_along(wheel: ZipFile) -> None:
+def test_the_schemas_and_the_type_marker_are_in_the_wheel(wheel: ZipFile) -> None:
     names = set(wheel.namelist())
     schemas = {f"stream_cgzsl/schemas/json/{path.name}" for path in (ROOT / "schemas" / "json").glob("*.json")}
     assert schemas
     assert schemas | {"stream_cgzsl/py.typed", "stream_cgzsl/schemas/asyncapi.json"} <= names
 
 
-def test_the_papers_figures_travel_along(wheel: ZipFile) -> None:
+def test_the_figures_of_the_paper_are_in_the_wheel(wheel: ZipFile) -> None:
     assert "stream_cgzsl/benchmark/paper.json" in wheel.namelist()
 
 
-def test_the_pages_travel_along(wheel: ZipFile) -> None:
+def test_the_styles_and_scripts_of_reports_are_in_the_wheel(wheel: ZipFile) -> None:
     report = ROOT / "stream_cgzsl" / "report"
     pages = {path.relative_to(ROOT).as_posix() for kind in ("css", "js") for path in report.rglob(f"*.{kind}")}
     assert len(pages) == 5

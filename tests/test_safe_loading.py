@@ -1,4 +1,4 @@
-"""Nothing we read can run: the whole tree is searched for the ways in which data becomes code."""
+"""Data is never executed: the source of the whole repository is searched for calls that could."""
 
 from __future__ import annotations
 
@@ -28,14 +28,14 @@ NUMPY_LOADS = {"numpy.load", "numpy.lib.format.read_array", "numpy.lib.format.op
 
 
 def problems(source: str) -> list[str]:
-    """What in a module could run something it was only meant to read."""
+    """The calls and imports of a module that could execute data."""
     tree = ast.parse(source)
     names = dict(_imported(tree))
     return [f"line {node.lineno}: {what}" for node in ast.walk(tree) for what in _wrong(node, names)]
 
 
 def _imported(tree: ast.AST) -> Iterator[tuple[str, str]]:
-    """Local name -> what it stands for."""
+    """Local names and the full names they stand for."""
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
             for alias in node.names:
@@ -83,7 +83,7 @@ def modules() -> list[Path]:
     return sorted(path for tree in TREES for path in (ROOT / tree).rglob("*.py"))
 
 
-def test_no_module_runs_what_it_reads() -> None:
+def test_no_module_can_execute_data() -> None:
     assert len(modules()) > 100
     found = {str(path.relative_to(ROOT)): problems(path.read_text()) for path in modules()}
     assert {path: what for path, what in found.items() if what} == {}
@@ -108,7 +108,7 @@ def test_no_module_runs_what_it_reads() -> None:
         "import ctypes\nctypes.CDLL(path)",
     ],
 )
-def test_the_search_finds(source: str) -> None:
+def test_the_search_finds_what_executes_data(source: str) -> None:
     assert problems(source)
 
 
@@ -116,5 +116,5 @@ def test_the_search_finds(source: str) -> None:
     "source",
     ["import numpy as np\nnp.load(f, allow_pickle=False)", "model.eval()", "import re\nre.compile(x)", "y.load(f)"],
 )
-def test_the_search_leaves_alone(source: str) -> None:
+def test_the_search_accepts_harmless_code(source: str) -> None:
     assert problems(source) == []

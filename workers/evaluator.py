@@ -1,8 +1,7 @@
-"""The evaluator: follows the ledger and tests every generation with the holdout. It keeps nothing.
+"""The evaluator: follows the ledger and tests every generation with the holdout. It keeps no state.
 
-Every generation that is still there is evaluated, oldest first; those that compaction took before their turn are
-counted as gone. A generation's evaluation and the dead letters of the holdout up to its cut become visible together,
-by one evaluator at a time: each once.
+Every generation that still exists is evaluated, oldest first; those that compaction removed before are counted as
+gone. A generation's evaluation and the dead letters of the holdout up to its cut are committed together, exactly once.
 """
 
 from __future__ import annotations
@@ -16,20 +15,20 @@ from stream_cgzsl.bus import Bus, Publisher, TopicPartition
 from stream_cgzsl.bus.topics import Topics
 from stream_cgzsl.errors import Cancelled
 from stream_cgzsl.evaluation import published
-from stream_cgzsl.evaluation.examiner import Examiner
-from stream_cgzsl.evaluation.feed import Unusable
-from stream_cgzsl.metrics import EvaluatorMetrics
+from stream_cgzsl.evaluation.holdout_reader import Unusable
+from stream_cgzsl.evaluation.ledger_evaluator import LedgerEvaluator
+from stream_cgzsl.runtime.metrics import EvaluatorMetrics
+from stream_cgzsl.runtime.settings import Settings
 from stream_cgzsl.schemas import Evaluation, LedgerRecord
-from stream_cgzsl.settings import Settings
 from stream_cgzsl.windows import ledger
-from stream_cgzsl.workers.standby import OneAtWork
+from stream_cgzsl.workers.leader import LeaderWorker
 
 log = logging.getLogger("evaluator")
 
 _POLL_SECONDS = 0.5
 
 
-class EvaluatorWorker(OneAtWork[EvaluatorMetrics]):
+class EvaluatorWorker(LeaderWorker[EvaluatorMetrics]):
     """One stream's evaluator."""
 
     kind = "evaluator"
@@ -47,11 +46,11 @@ class EvaluatorWorker(OneAtWork[EvaluatorMetrics]):
         super().__init__(bus, topics, metrics, stop, patient)
         self._settings = settings
 
-    def _work(self, publisher: Publisher) -> None:
+    def _lead(self, publisher: Publisher) -> None:
         """From what is published now to the last generation before `stop`."""
         self._why_not_ready = "not caught up with the ledger yet"
         last = published.newest(self._bus, self._topics)
-        examiner = Examiner(self._bus, self._topics, last, int(self._settings.holdout_gb * 1e9), self._alive)
+        evaluator = LedgerEvaluator(self._bus, self._topics, last, int(self._settings.holdout_gb * 1e9), self._alive)
         if last is not None:
             self._metrics.evaluated(last, self._settings.class_series)
         log.info("%s; following the ledger", f"generation {last.generation} is evaluated" if last else "a new start")
@@ -60,35 +59,35 @@ class EvaluatorWorker(OneAtWork[EvaluatorMetrics]):
             while not self._stop.is_set():
                 self._alive()
                 records = [ledger.parse(record) for record in reader.poll(_POLL_SECONDS)]
-                examiner.look_ahead(records)
+                evaluator.look_ahead(records)
                 for record in records:
-                    self._take(publisher, examiner, record)
+                    self._take(publisher, evaluator, record)
                 if not records:
                     self._why_not_ready = None
-                if examiner.feed is not None:
-                    self._metrics.lag.labels("holdout").set(examiner.feed.waiting())
+                if evaluator.reader is not None:
+                    self._metrics.lag.labels("holdout").set(evaluator.reader.lag())
 
-    def _take(self, publisher: Publisher, examiner: Examiner, record: LedgerRecord) -> None:
-        """One record of the ledger: tests its generation and publishes what came of it, unless that was done before."""
+    def _take(self, publisher: Publisher, evaluator: LedgerEvaluator, record: LedgerRecord) -> None:
+        """Evaluates the generation of one ledger record and publishes the result, unless that was done before."""
         started = time.perf_counter()
         try:
-            evaluation = examiner.examine(record)
+            evaluation = evaluator.evaluate(record)
         except ledger.Incomplete as reason:
             self._metrics.evaluations.labels("gone").inc()
-            log.info("generation %d is gone before it was evaluated: %s", record.number, reason)
+            log.info("generation %d was gone before it could be evaluated: %s", record.number, reason)
             return
         self._metrics.serving(record.seen, record.unseen, record.number)
         if evaluation is None:
             return
-        assert examiner.feed is not None
-        dead = examiner.feed.dead()
+        assert evaluator.reader is not None
+        dead = evaluator.reader.unusable()
         self._alive()
         published.publish(publisher, self._topics, evaluation, [unusable.letter for unusable in dead], record.holdout)
-        examiner.published(evaluation)
-        self._tell(record, evaluation, dead, time.perf_counter() - started)
+        evaluator.mark_published(evaluation)
+        self._report(record, evaluation, dead, time.perf_counter() - started)
 
-    def _tell(self, record: LedgerRecord, evaluation: Evaluation, dead: Sequence[Unusable], seconds: float) -> None:
-        """An evaluation is published: its metrics, and one line of log."""
+    def _report(self, record: LedgerRecord, evaluation: Evaluation, dead: Sequence[Unusable], seconds: float) -> None:
+        """Metrics and a log line for a published evaluation."""
         self._metrics.evaluated(evaluation, self._settings.class_series)
         self._metrics.evaluations.labels("published").inc()
         self._metrics.evaluation_seconds.observe(seconds)
@@ -96,13 +95,13 @@ class EvaluatorWorker(OneAtWork[EvaluatorMetrics]):
         for unusable in dead:
             self._metrics.dead.labels(unusable.reason).inc()
         figures = ("seen", "unseen", "harmonic", "forgetting", "area")
-        told = [f"{name} {100 * share:.1f} %" for name in figures if (share := getattr(evaluation, name)) is not None]
+        parts = [f"{name} {100 * share:.1f} %" for name in figures if (share := getattr(evaluation, name)) is not None]
         log.info(
             "generation %d, %s: %d samples; %s; %d dead; %.2f s",
             record.number,
             record.kind,
             evaluation.samples,
-            ", ".join(told) or "no accuracies",
+            ", ".join(parts) or "no accuracies",
             len(dead),
             seconds,
         )

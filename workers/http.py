@@ -1,7 +1,7 @@
-"""The pages of a worker: /metrics for Prometheus, /healthz (alive) and /readyz (of use).
+"""The HTTP pages of a worker: /metrics for Prometheus, /healthz (alive) and /readyz (ready).
 
-They are for the machines that watch over a worker, on a network of their own: nothing is asked of whoever comes, and
-nothing can be changed. A client that is slow, rude or gone costs one thread for a few seconds, never the worker.
+They are meant for monitoring on an internal network: there is no authentication, and nothing can be changed. A client
+that is slow, malformed or gone costs one thread for a few seconds, never the worker.
 """
 
 from __future__ import annotations
@@ -30,11 +30,11 @@ Ready = Callable[[], str | None]
 
 
 class _Handler(BaseHTTPRequestHandler):
-    """GET and HEAD of the three pages; whatever else is asked for is told so in a line of text."""
+    """GET and HEAD of the three pages; everything else gets an error in one line of text."""
 
     server_version = "stream-cgzsl"
-    sys_version = ""  # which Python this is, is nobody's business
-    timeout = _PATIENCE_SECONDS  # of each read and write: a client that sends or takes nothing is hung up on
+    sys_version = ""  # do not reveal the Python version
+    timeout = _PATIENCE_SECONDS  # of each read and write
     server: _Server
 
     def do_GET(self) -> None:
@@ -64,7 +64,7 @@ class _Handler(BaseHTTPRequestHandler):
             self.wfile.write(body)
 
     def send_error(self, code: int, message: str | None = None, explain: str | None = None) -> None:  # noqa: ARG002
-        """What the base class finds wrong with a request. It would answer in HTML, and quote what was sent."""
+        """Errors that the base class finds. It would answer in HTML and quote the request."""
         if code == HTTPStatus.NOT_IMPLEMENTED:
             self.answer(HTTPStatus.METHOD_NOT_ALLOWED, b"these pages can only be read: GET or HEAD\n")
         else:
@@ -75,7 +75,7 @@ class _Handler(BaseHTTPRequestHandler):
 
 
 class _Server(ThreadingTCPServer):
-    """Not `http.server`'s own, which asks the name service who we are before it serves anything."""
+    """Not `http.server`'s own class, which does a DNS lookup before it serves."""
 
     allow_reuse_address = True
     daemon_threads = True
@@ -87,7 +87,7 @@ class _Server(ThreadingTCPServer):
         super().__init__((host, port), _Handler)
 
     def handle_error(self, request: Any, client_address: Any) -> None:  # noqa: ARG002
-        """A client that is gone before it has its answer is no news; anything else is a mistake of ours."""
+        """A client that disconnects early is normal; anything else is a bug."""
         error = sys.exception()
         if isinstance(error, OSError):
             log.debug("%s did not take its answer: %r", client_address, error)

@@ -1,4 +1,4 @@
-"""A worker as a thread of another process, for work that ends: a run feeds, learns and evaluates in one process."""
+"""A worker as a thread: a run feeds, learns and evaluates in one process."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from stream_cgzsl.workers.process import Worker
 
 
 class InThread(AbstractContextManager["InThread"]):
-    """Runs on a connection of its own until the block is left, which stops it and waits for its end.
+    """Runs a worker on its own connection. Leaving the block stops it and waits until it has ended.
 
-    What ended it before is raised by `check`, and by leaving the block where nothing else is.
+    An error that ended it before is raised by `check`, and on leaving the block unless another error is.
     """
 
     def __init__(self, url: str, build: Callable[[Bus, threading.Event], Worker]) -> None:
@@ -40,7 +40,7 @@ class InThread(AbstractContextManager["InThread"]):
         return self
 
     def stop(self) -> None:
-        """Tells it to end, and does not wait for that."""
+        """Tells the worker to stop, without waiting for it."""
         self._stop.set()
 
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:

@@ -1,8 +1,8 @@
 """The learner: plan, read, train, commit; then wait for the next window.
 
-The numbered steps are those of the commit: 1 plan, 2 read, 3 train, 4 commit. Nothing is kept anywhere but on the
-bus, and nothing of a window is visible before step 4 is done: a crash at any moment costs the work since the last
-commit, and that work is done again from the same offsets.
+The numbered steps are those of the commit: 1 plan, 2 read, 3 train, 4 commit. All state is on the bus, and nothing of a
+window is visible before step 4 is done: a crash at any moment costs the work since the last commit, which is then done
+again from the same offsets.
 """
 
 from __future__ import annotations
@@ -10,48 +10,49 @@ from __future__ import annotations
 import logging
 import threading
 import time
+from collections.abc import Callable, Mapping
 from contextlib import closing
 from dataclasses import replace
 
-from stream_cgzsl import __version__
 from stream_cgzsl.bus import Bus, Publisher
 from stream_cgzsl.bus.topics import Topics
-from stream_cgzsl.environment import choose_device, environment
 from stream_cgzsl.errors import BrokenLedger, Cancelled, Expired, TooManyDeadLetters, UsageError
-from stream_cgzsl.evaluation.movement import movement
 from stream_cgzsl.evaluation.prequential import prequential
-from stream_cgzsl.generation import Generation
+from stream_cgzsl.evaluation.projection_drift import projection_drift
+from stream_cgzsl.history.publish import configuration_fields, publish_window
+from stream_cgzsl.history.restore import Restorer, configuration_at
+from stream_cgzsl.history.stream_learner import Configuration, Outcome, Step, StreamLearner, apply_window
 from stream_cgzsl.learners import BOUNDS
-from stream_cgzsl.lineage import Configuration, Lineage, Outcome
-from stream_cgzsl.metrics import LearnerMetrics
+from stream_cgzsl.runtime.devices import choose_device
+from stream_cgzsl.runtime.environment import environment
+from stream_cgzsl.runtime.metrics import LearnerMetrics
+from stream_cgzsl.runtime.settings import Settings
 from stream_cgzsl.schemas import LedgerRecord, Range
-from stream_cgzsl.settings import Settings
+from stream_cgzsl.serving.generation import Generation
+from stream_cgzsl.serving.generation_io import load_generation
+from stream_cgzsl.version import __version__
 from stream_cgzsl.windows import ledger
-from stream_cgzsl.windows.commit import Commit, publish
+from stream_cgzsl.windows.commit import Commit, write_commit
 from stream_cgzsl.windows.cuts import Cut
-from stream_cgzsl.windows.expired import Gap
-from stream_cgzsl.windows.gather import Ends, Gathered, Gatherer
-from stream_cgzsl.windows.planner import Planner, Policies, still
-from stream_cgzsl.windows.restore import (
-    Restorer,
-    configuration_at,
-    ends_of,
-    genesis_of,
-    late_before_of,
-    reconfigured,
-)
-from stream_cgzsl.workers.standby import OneAtWork
-from stream_cgzsl.workers.telling import Waiting, Watch, counted, tell
+from stream_cgzsl.windows.gaps import Gap
+from stream_cgzsl.windows.gather import Gathered, Gatherer
+from stream_cgzsl.windows.offsets import Ends, ends_of
+from stream_cgzsl.windows.planner import Planner, Policies, empty_cut
+from stream_cgzsl.workers.leader import LeaderWorker
+from stream_cgzsl.workers.learner_reporting import PHASES, Backlog, TrainingMonitor, count_outcome, report_window
 
 log = logging.getLogger("learner")
 
 _LOOK_SECONDS = 0.25
 
+Committed = Callable[[LedgerRecord, Mapping[str, float]], None]
+"""Called after each commit with the ledger record and the seconds of each phase: read, train, commit."""
 
-class LearnerWorker(OneAtWork[LearnerMetrics]):
+
+class LearnerWorker(LeaderWorker[LearnerMetrics]):
     """One stream's learner.
 
-    `rebuild` trains all windows of the ledger again instead of taking its snapshot; `accept_loss` goes on where
+    `rebuild` trains all windows of the ledger again instead of using its snapshot; `accept_loss` continues where
     records expired before they were learned.
     """
 
@@ -68,11 +69,13 @@ class LearnerWorker(OneAtWork[LearnerMetrics]):
         rebuild: bool = False,
         accept_loss: bool = False,
         patient: bool = True,
+        committed: Committed = lambda *_: None,
     ) -> None:
         super().__init__(bus, topics, metrics, stop, patient)
         self._settings = settings
         self._rebuild = rebuild
         self._accept_loss = accept_loss
+        self._committed = committed
         self._device = choose_device(settings.device)
         if settings.learner in BOUNDS:
             raise UsageError(
@@ -80,139 +83,132 @@ class LearnerWorker(OneAtWork[LearnerMetrics]):
             )
         self._configuration = Configuration(settings.learner, settings.options, int(settings.memory_gb * 1e9))
         self._generation: Generation | None = None
-        self._waiting = Waiting(metrics)
-        metrics.active.set_function(lambda: float(self._at_work()))
+        self._backlog = Backlog(metrics)
+        metrics.active.set_function(lambda: float(self._is_leader()))
 
-    def _rest(self) -> None:
-        self._waiting.none()
+    def _stop_leading(self) -> None:
+        self._backlog.clear()
 
-    def _work(self, publisher: Publisher) -> None:
+    def _lead(self, publisher: Publisher) -> None:
         """From the ledger as it is now to the last window before `stop`."""
         self._why_not_ready = "not restored from the ledger yet"
         records = ledger.read_all(self._bus, self._topics)
         self._generation = self._newest(records)
         if not records:
             genesis = Commit(self._genesis())
-            with counted(self._metrics):
-                records = [publish(publisher, self._topics, genesis)]
+            with count_outcome(self._metrics):
+                records = [write_commit(publisher, self._topics, genesis)]
             log.info("new stream %r: %s", self._topics.prefix, records[0].genesis)
         restorer = Restorer(self._bus, self._topics, records, self._device, self._alive, self._rebuild)
         self._starts(records)
-        lineage = self._restored(publisher, restorer)
+        learner = self._restore(publisher, restorer)
         if self._rebuild:
-            lineage = self._window(publisher, restorer, lineage, still(records[-1], "describe", "rebuild"))
+            learner = self._window(publisher, restorer, learner, empty_cut(records[-1], "describe", "rebuild"))
             restorer, self._rebuild = replace(restorer, rebuild=False), False
-        until_ms = late_before_of(records, len(records))
+        until_ms = ledger.late_before(records, len(records))
         planner = Planner(self._bus, self._topics, self._policies(), records[-1], until_ms, time.monotonic)
-        log.info("at window %d with %d classes; waiting for events", records[-1].number, len(lineage.live))
+        log.info("at window %d with %d classes; waiting for events", records[-1].number, len(learner.live))
         self._metrics.serving(records[-1].seen, records[-1].unseen, records[-1].number)
         self._why_not_ready = None
         with closing(planner):
             while not self._stop.is_set():
                 self._alive()
                 cut = planner.look(records[-1])  # 1 plan
-                self._waiting.noticed(len(records), planner.waiting(records[-1]))
+                self._backlog.update(len(records), planner.waiting(records[-1]))
                 if cut is None:
                     planner.wait(_LOOK_SECONDS)
                     continue
-                lineage = self._window(publisher, restorer, lineage, cut)
+                learner = self._window(publisher, restorer, learner, cut)
 
-    def _restored(self, publisher: Publisher, restorer: Restorer) -> Lineage:
-        """The lineage the ledger ends with, under the configuration of today."""
+    def _restore(self, publisher: Publisher, restorer: Restorer) -> StreamLearner:
+        """The learner after the last window of the ledger, under today's configuration."""
         records = restorer.records
         try:
-            return self._configured(restorer.at(len(records) - 1), records)
+            return restorer.at(len(records) - 1).with_configuration(self._configuration)
         except Expired as error:
             newest = next((r.number for r in reversed(records) if r.state is not None), None)
             if newest is None or not self._accept_loss:
                 raise
             log.warning("%s; going back to window %d, the last one with a snapshot", error, newest)
-            cut = replace(still(records[-1], "rollback", "accept-loss"), to=newest)
+            cut = empty_cut(records[-1], "rollback", "accept-loss", to=newest)
             return self._window(publisher, restorer, restorer.at(newest), cut)
 
     def _newest(self, records: list[LedgerRecord]) -> Generation | None:
-        """The generation that the next window is compared with; None where it is gone. Nothing else depends on it."""
+        """The generation that the next window is compared with; None where it is gone. Only metrics depend on it."""
         if not records or records[-1].generation is None:
             return None
         try:
-            return ledger.load_generation(self._bus, self._topics, records[-1])
+            return load_generation(self._bus, self._topics, records[-1])
         except (ledger.Incomplete, BrokenLedger) as reason:
-            log.warning("what the next window changes will not be told: %s", reason)
+            log.warning("metrics will not show what the next window changes: %s", reason)
             return None
 
-    def _configured(self, lineage: Lineage, records: list[LedgerRecord]) -> Lineage:
-        return reconfigured(lineage, genesis_of(records), self._configuration, self._device)
-
-    def _window(self, publisher: Publisher, restorer: Restorer, lineage: Lineage, cut: Cut) -> Lineage:
-        """One window, to its commit. The lineage after it is another one only after a rollback."""
+    def _window(self, publisher: Publisher, restorer: Restorer, learner: StreamLearner, cut: Cut) -> StreamLearner:
+        """One window, up to its commit. Returns the learner after it."""
         records = restorer.records
         number = len(records)
         clock = [time.perf_counter()]
-        lineage = self._configured(lineage, records)
-        gathered = self._read(records, lineage, cut)  # 2 read
+        gathered = self._read(records, learner, cut)  # 2 read
         dead = [*cut.dead, *gathered.dead]
         self._check_dead(len(dead), number)
         clock.append(time.perf_counter())
-        before, watch = self._generation, Watch(self._interrupted, self._metrics)
-        asked = prequential(before, gathered.window)
-        if cut.to is None:  # 3 train
-            outcome = lineage.apply(cut.kind, gathered, watch)
-        else:
-            lineage, outcome = self._roll_back(restorer, lineage, gathered, cut.to)
+        before, live, monitor = self._generation, learner.live, TrainingMonitor(self._interrupted, self._metrics)
+        tested = prequential(before, gathered.window)
+        learner, outcome = self._train(restorer, learner, gathered, cut, monitor)  # 3 train
         clock.append(time.perf_counter())
-        generation = outcome.generation
-        changed = configuration_at(records, number - 1) != lineage.configuration
-        whole = changed or self._rebuild or cut.to is not None or number % self._settings.snapshot_every == 0
-        state = lineage.snapshot() if whole else None
+        old = configuration_at(records, number - 1)
+        whole = old != learner.configuration or self._rebuild or cut.to is not None
+        state = learner.snapshot() if whole or number % self._settings.snapshot_every == 0 else None
         record = LedgerRecord(
             number=number,
             kind=outcome.kind,
+            policy=cut.policy,
             reason=cut.reason,
             ranges={**gathered.ranges, "control": {0: cut.control}},
             holdout=cut.ends["holdout"],
-            inputs=gathered.inputs,
-            configuration=lineage.configuration.document() if changed else None,
-            configuration_digest=lineage.configuration.digest,
+            inputs=gathered.inputs.result(),
             code=__version__,
             environment=environment(self._device),
-            seen=int(generation.seen.sum()),
-            unseen=int((~generation.seen).sum()),
-            prequential=asked,
-            losses=watch.last(),
-            error=outcome.error,
+            prequential=tested,
+            losses=monitor.last(),
             to=cut.to if outcome.kind == "rollback" else None,
             until_ms=cut.until_ms,
+            **configuration_fields(learner.configuration, old),
         )
-        commit = Commit(record, generation, lineage.names, outcome.withdrawn, state, dead)
-        with counted(self._metrics):
-            record = publish(publisher, self._topics, commit)  # 4 commit
+        with count_outcome(self._metrics):
+            record = publish_window(publisher, self._topics, record, learner, outcome, live, state, dead)  # 4 commit
         clock.append(time.perf_counter())
         records.append(record)
-        self._generation = generation
-        self._metrics.turned(movement(before, generation))
-        tell(self._metrics, record, len(dead), clock, len(state or b""), self._device)
-        return lineage
+        self._generation = outcome.generation
+        self._metrics.turned(projection_drift(before, outcome.generation))
+        seconds = {phase: end - start for phase, start, end in zip(PHASES, clock, clock[1:], strict=False)}
+        report_window(self._metrics, record, len(dead), seconds, len(state or b""), self._device)
+        self._committed(record, seconds)
+        return learner
 
-    def _roll_back(self, restorer: Restorer, lineage: Lineage, gathered: Gathered, to: int) -> tuple[Lineage, Outcome]:
-        """The lineage after window `to`; where it cannot be had any more, that is a failed window and all stays."""
+    def _train(
+        self, restorer: Restorer, learner: StreamLearner, gathered: Gathered, cut: Cut, monitor: TrainingMonitor
+    ) -> tuple[StreamLearner, Outcome]:
+        """A rollback to a generation that cannot be restored any more is a failed window, and nothing changes."""
+        step = Step(gathered.window.number, cut.kind, cut.to, self._configuration)
         try:
-            earlier = self._configured(restorer.at(to), restorer.records)
+            return apply_window(learner, step, gathered, restorer.at, monitor)
         except (Expired, BrokenLedger, UsageError) as error:
-            failed = lineage.apply("failed", gathered)
-            return lineage, replace(failed, error=f"no way back to generation {to}: {error}")
-        outcome = earlier.roll(gathered.window.number)
-        return earlier, replace(outcome, withdrawn=tuple(sorted(lineage.live - earlier.live)))
+            if cut.to is None:
+                raise
+            failed = replace(step, kind="failed", to=None)
+            learner, outcome = apply_window(learner, failed, gathered, restorer.at)
+            return learner, replace(outcome, error=f"generation {cut.to} cannot be restored: {error}")
 
-    def _read(self, records: list[LedgerRecord], lineage: Lineage, cut: Cut) -> Gathered:
+    def _read(self, records: list[LedgerRecord], learner: StreamLearner, cut: Cut) -> Gathered:
         number = len(records)
         starts, gap = self._starts(records)
         ends = {
             role: {p: max(end, starts[role].get(p, 0)) for p, end in spans.items()} for role, spans in cut.ends.items()
         }
-        gatherer = Gatherer(self._bus, self._topics, genesis_of(records), self._configuration.memory_bytes)
-        gathered = gatherer.gather(
-            number, starts, ends, lineage.live, lineage.known_ids, self._alive, late_before_of(records, number)
-        )
+        gatherer = Gatherer(self._bus, self._topics, ledger.genesis_of(records), self._configuration.memory_bytes)
+        late = ledger.late_before(records, number)
+        gathered = gatherer.gather(number, starts, ends, learner.live, learner.known_ids, self._alive, late)
         return replace(gathered, ranges=gap.note(gathered.ranges))
 
     def _starts(self, records: list[LedgerRecord]) -> tuple[Ends, Gap]:
@@ -227,8 +223,8 @@ class LearnerWorker(OneAtWork[LearnerMetrics]):
         limit = self._settings.dead_letter_limit
         if limit is not None and dead > limit:
             raise TooManyDeadLetters(
-                f"{dead} records of window {number} are unusable and --dead-letter-limit is {limit}; nothing of the "
-                "window was committed: mend the producer, or raise the limit and start again"
+                f"{dead} records of window {number} are invalid and --dead-letter-limit is {limit}; nothing of the "
+                "window was committed: fix the producer, or raise the limit and start again"
             )
 
     def _policies(self) -> Policies:
@@ -236,7 +232,7 @@ class LearnerWorker(OneAtWork[LearnerMetrics]):
         return Policies(s.quiet_seconds, s.count, s.max_age, s.event_time, s.event_delay, s.event_idle)
 
     def _genesis(self) -> LedgerRecord:
-        """Record 0: what never changes, and where each topic began."""
+        """Record 0: what never changes, and where each topic begins."""
         genesis = self._settings.genesis()
         first = {
             role: {p: Range(start=begin, end=begin) for p, begin in self._bus.begin_offsets(self._topics[role]).items()}
@@ -249,10 +245,9 @@ class LearnerWorker(OneAtWork[LearnerMetrics]):
             genesis=genesis,
             ranges=first,
             holdout=self._bus.begin_offsets(self._topics["holdout"]),
-            configuration=self._configuration.document(),
-            configuration_digest=self._configuration.digest,
             code=__version__,
             environment=environment(self._device),
+            **configuration_fields(self._configuration, None),
         )
 
     def _alive(self) -> None:

@@ -1,4 +1,4 @@
-"""What every worker process does around its loop: logs a person can read, pages, and a clean end on a signal."""
+"""What every worker process does around its loop: readable logs, HTTP pages, and a clean stop on a signal."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from typing import Protocol, TypeVar
 
 from stream_cgzsl.bus import Bus, connect
 from stream_cgzsl.bus.topics import Topics
-from stream_cgzsl.metrics import Metrics
-from stream_cgzsl.settings import Settings
+from stream_cgzsl.runtime.metrics import Metrics
+from stream_cgzsl.runtime.settings import Settings
 from stream_cgzsl.workers.http import Pages
 
 log = logging.getLogger("worker")
@@ -21,7 +21,7 @@ log = logging.getLogger("worker")
 M = TypeVar("M", bound=Metrics)
 
 PARENT_VARIABLE = "CGZSL_PARENT"
-"""Names the process without which a worker should not go on."""
+"""The process id of the parent; the worker stops when that process is gone."""
 
 
 class Worker(Protocol):
@@ -34,33 +34,33 @@ def start_logging(level: str) -> None:
     logging.basicConfig(
         level=level.upper(), format="%(asctime)s %(levelname)-7s %(name)s: %(message)s", datefmt="%H:%M:%S", force=True
     )
-    logging.getLogger("kafka").setLevel(logging.CRITICAL)  # it tells of every retry; what matters reaches us as errors
+    logging.getLogger("kafka").setLevel(logging.CRITICAL)  # it logs every retry; what matters is raised
 
 
 def stop_on_signals() -> threading.Event:
-    """Set by SIGTERM, by Ctrl-C, or when the process that started this one as a part of itself is gone.
+    """An event that is set by SIGTERM, by Ctrl-C, or when the parent process is gone.
 
-    A second signal ends the process at once. Signals are taken by a thread: a handler that sets an event could find
-    the main thread inside that very event, and wait for ever.
+    A second signal ends the process at once. Signals are handled by a thread: a handler that sets an event could
+    deadlock when the main thread holds the lock inside that event.
     """
     stop = threading.Event()
-    taken, given = os.pipe()
-    os.set_blocking(given, False)
-    signal.set_wakeup_fd(given)
+    read_end, write_end = os.pipe()
+    os.set_blocking(write_end, False)
+    signal.set_wakeup_fd(write_end)
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: None)
-    threading.Thread(target=_take_signals, args=(taken, stop), name="signals", daemon=True).start()
+    threading.Thread(target=_handle_signals, args=(read_end, stop), name="signals", daemon=True).start()
     parent = os.environ.get(PARENT_VARIABLE)
     if parent is not None:
         threading.Thread(target=_watch_parent, args=(int(parent), stop), name="parent", daemon=True).start()
     return stop
 
 
-def _take_signals(taken: int, stop: threading.Event) -> None:
-    number = os.read(taken, 1)[0]
+def _handle_signals(read_end: int, stop: threading.Event) -> None:
+    number = os.read(read_end, 1)[0]
     log.info("%s: finishing", signal.Signals(number).name)
     stop.set()
-    os._exit(128 + os.read(taken, 1)[0])
+    os._exit(128 + os.read(read_end, 1)[0])
 
 
 def _watch_parent(parent: int, stop: threading.Event) -> None:
@@ -71,12 +71,9 @@ def _watch_parent(parent: int, stop: threading.Event) -> None:
 
 
 def serve(
-    settings: Settings,
-    topics: Topics,
-    metrics: M,
-    build: Callable[[Bus, Topics, Settings, M, threading.Event], Worker],
+    settings: Settings, topics: Topics, metrics: M, build: Callable[[Bus, Topics, Settings, M, threading.Event], Worker]
 ) -> None:
-    """Runs one worker on the bus of the settings until it is told to stop."""
+    """Runs one worker on the bus of the settings until it is stopped."""
     start_logging(settings.log_level)
     stop = stop_on_signals()
     with connect(settings.bus) as bus:
@@ -85,7 +82,7 @@ def serve(
         pages = None
         if settings.port is not None:
             pages = Pages(settings.host, settings.port, metrics.registry, worker.why_not_ready)
-        _collect_seldom()
+        _reduce_garbage_collection()
         try:
             worker.run()
         finally:
@@ -93,8 +90,8 @@ def serve(
                 pages.close()
 
 
-def _collect_seldom() -> None:
-    """What is there when a worker starts stays: looking through it again and again stops all for a tenth of a second."""
+def _reduce_garbage_collection() -> None:
+    """Objects that exist at the start stay: each full collection over them would pause the worker for 0.1 s."""
     gc.collect()
     gc.freeze()
     gc.set_threshold(10_000, 10, 10)

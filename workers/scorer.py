@@ -1,6 +1,6 @@
-"""The scorer: follows the generations and answers samples, in batches. It keeps nothing.
+"""The scorer: follows the generations and answers samples, in batches. It keeps no state.
 
-At least once: answers are written and acknowledged before the samples count as read. A sample that is answered twice
+At least once: answers are written and acknowledged before the samples are committed. A sample that is answered twice
 after a crash gets the same request id both times.
 """
 
@@ -11,26 +11,27 @@ import threading
 import time
 from collections import deque
 from collections.abc import Sequence
+from contextlib import closing
 
 import numpy as np
 
-from stream_cgzsl.answering import Answered, Answering
-from stream_cgzsl.bus import Bus, Receipt, Record, Subscription, TopicPartition, Writer, access
+from stream_cgzsl.bus import Bus, Receipt, Record, Subscription, TopicPartition, Writer, acls
 from stream_cgzsl.bus.topics import Topics
-from stream_cgzsl.classifying import classifier, serving_device
 from stream_cgzsl.errors import BusUnavailable
-from stream_cgzsl.evaluation.movement import movement
-from stream_cgzsl.generation import Generation
-from stream_cgzsl.metrics import ScorerMetrics
-from stream_cgzsl.projections import Projections
+from stream_cgzsl.evaluation.projection_drift import projection_drift
+from stream_cgzsl.runtime.devices import choose_scoring_device
+from stream_cgzsl.runtime.metrics import ScorerMetrics
+from stream_cgzsl.runtime.settings import Settings
 from stream_cgzsl.schemas import Genesis
-from stream_cgzsl.settings import Settings
+from stream_cgzsl.serving.answers import AnsweredBatch, Answerer, classifier
+from stream_cgzsl.serving.follower import Followed
+from stream_cgzsl.serving.generation import Generation
 
 log = logging.getLogger("scorer")
 
 _POLL_SECONDS = 0.2
 _COMMIT_SECONDS = 1.0
-"""While samples come, those that are answered are committed so often. After a crash, so much is answered again."""
+"""How often answered samples are committed under load. After a crash, samples of this long are answered again."""
 _LAG_SECONDS = 1.0
 _RETRY_SECONDS = 3.0
 
@@ -46,27 +47,26 @@ class ScorerWorker:
         self._settings = settings
         self._metrics = metrics
         self._stop = stop
-        self._device = serving_device(settings.device)
+        self._device = choose_scoring_device(settings.device)
         self._group = f"{topics.prefix}.scorer"
-        self._projections = Projections()
-        self._answering: Answering | None = None  # made by the thread that follows, swapped whole
+        self._followed: Followed[Answerer] | None = None
         self._assigned: frozenset[TopicPartition] = frozenset()
         self._patient_until: float | None = None
         self._partitions = 1  # of the predictions
         self._polled = 0.0
 
     def why_not_ready(self) -> str | None:
-        if self._answering is None:
+        if self._followed is None or self._followed.current is None:
             return "no generation loaded yet"
         return None if self._assigned else "no partition of the samples assigned"
 
     def run(self) -> None:
-        """Answers until `stop`. A bus that is away is waited for; every other error ends the worker."""
-        access.require(self._bus, self._topics, "scorer")
-        with Projections.follow(self._settings.bus, topics=self._topics, swapping=self._swap) as self._projections:
+        """Answers until `stop`. An unavailable bus is waited for; every other error ends the worker."""
+        acls.require(self._bus, self._topics, "scorer")
+        with closing(Followed(self._settings.bus, self._topics, self._prepare)) as self._followed:
             while not self._stop.is_set():
                 try:
-                    self._answer()
+                    self._answer(self._followed)
                 except BusUnavailable as error:
                     self._metrics.bus_errors.inc()
                     log.warning("%s; trying again in %g s", error, _RETRY_SECONDS)
@@ -74,13 +74,13 @@ class ScorerWorker:
                 finally:
                     self._assigned = frozenset()
 
-    def _swap(self, generation: Generation, genesis: Genesis, seconds: float) -> None:
-        """Everything the next answer needs is made here, beside the answers of the generation before."""
-        before = None if self._answering is None else self._answering.generation
+    def _prepare(self, generation: Generation, genesis: Genesis, seconds: float) -> Answerer:
+        """What answers with a new generation, made while the one before still answers."""
         classify = classifier(generation, self._device)
-        top_k, reject_score = self._settings.top_k, self._settings.reject_score
-        self._answering = Answering(generation, genesis, classify, top_k, reject_score)
-        turned = np.array(list(movement(before, generation).values()))
+        answerer = Answerer(generation, genesis, classify, self._settings.top_k, self._settings.reject_score)
+        current = None if self._followed is None else self._followed.current
+        before = None if current is None else current.generation
+        turned = np.array(list(projection_drift(before, generation).values()))
         if turned.size:
             self._metrics.drift.labels("mean").set(turned.mean())
             self._metrics.drift.labels("max").set(turned.max())
@@ -88,59 +88,57 @@ class ScorerWorker:
         self._metrics.load_seconds.observe(seconds)
         self._metrics.serving(seen, len(generation.class_ids) - seen, generation.number)
         log.info("serving generation %d, %d classes", generation.number, len(generation.class_ids))
+        return answerer
 
-    def _answer(self) -> None:
+    def _answer(self, followed: Followed[Answerer]) -> None:
         with self._bus.subscribe(self._topics["samples"], self._group) as samples, self._bus.writer() as writer:
             self._partitions = len(self._bus.end_offsets(self._topics["predictions"]))
-            underway = _Underway(samples, writer)
+            in_flight = _InFlight(samples, writer)
             looked = time.monotonic()
             while not self._stop.is_set():
                 records = self._batch(samples)
-                self._note(samples.assignment())
-                self._projections.wait(0.0)  # raises what ended the following
+                self._note_assignment(samples.assignment())
+                followed.check()
                 if records:
-                    if not self._wait_for_model():
+                    if not self._wait_for_model(followed):
                         return
                     started = time.perf_counter()
-                    underway.add(records, self._write(writer, records, self._now().answer(records)))
-                    underway.commit_soon(self._assigned)
-                    self._tell(records, started)
+                    answerer = followed.current or Answerer(None, followed.genesis, None)
+                    in_flight.add(records, self._write(writer, records, answerer.answer(records)))
+                    in_flight.commit_soon(self._assigned)
+                    self._observe(records, started)
                 else:
-                    underway.settle()
+                    in_flight.settle()
                 if time.monotonic() - looked > _LAG_SECONDS:
                     looked = time.monotonic()
-                    self._metrics.lag.labels("samples").set(samples.waiting())
-            underway.settle()
+                    self._metrics.lag.labels("samples").set(samples.lag())
+            in_flight.settle()
 
     def _batch(self, samples: Subscription) -> list[Record]:
-        """Up to `batch` samples. A poll costs as much as a dozen answers: under load, each gathers `batch_seconds` of them."""
+        """Up to `batch` samples. A poll costs as much as a dozen answers: under load, one every `batch_seconds`."""
         early = self._polled + self._settings.batch_seconds - time.monotonic()
         if early > 0:
             time.sleep(early)
         self._polled = time.monotonic()
         return samples.poll(_POLL_SECONDS, self._settings.batch)
 
-    def _note(self, assigned: frozenset[TopicPartition]) -> None:
+    def _note_assignment(self, assigned: frozenset[TopicPartition]) -> None:
         if assigned != self._assigned:
             self._metrics.rebalances.inc()
             self._assigned = assigned
 
-    def _wait_for_model(self) -> bool:
+    def _wait_for_model(self, followed: Followed[Answerer]) -> bool:
         """Waits for the first generation, but no sample longer than `max_wait`; False when the worker must stop."""
         while not self._stop.is_set():
             if self._patient_until is None:
                 self._patient_until = time.monotonic() + self._settings.max_wait
             left = self._patient_until - time.monotonic()
-            if self._projections.wait(min(max(left, 0.0), 0.5)) or left <= 0:
+            if followed.wait(min(max(left, 0.0), 0.5)) or left <= 0:
                 return True
         return False
 
-    def _now(self) -> Answering:
-        """The newest whole generation's answers."""
-        return self._answering or Answering(None, self._projections.genesis, None)
-
-    def _write(self, writer: Writer, records: Sequence[Record], answered: Answered) -> Receipt:
-        """Answers stand in the partition their samples stood in, where there are as many. Returns the last one's receipt."""
+    def _write(self, writer: Writer, records: Sequence[Record], answered: AnsweredBatch) -> Receipt:
+        """Writes answers to the partition of their sample, where there are as many. Returns the last one's receipt."""
         topic = self._topics["predictions"]
         for record, message in zip(records, answered.predictions, strict=True):
             receipt = writer.send(topic, message, record.partition % self._partitions)
@@ -152,45 +150,45 @@ class ScorerWorker:
         self._metrics.margins.observe(answered.margins)
         return receipt
 
-    def _tell(self, records: Sequence[Record], started: float) -> None:
+    def _observe(self, records: Sequence[Record], started: float) -> None:
         oldest_ms = min(record.timestamp_ms for record in records)
         self._metrics.batch_seconds.observe(time.perf_counter() - started)
         self._metrics.answer_seconds.observe(max(0.0, time.time() - oldest_ms / 1000))
         self._metrics.last_success.set_to_current_time()
 
 
-class _Underway:
-    """Samples whose answers are on their way. They are committed when these have arrived, without waiting for that.
+class _InFlight:
+    """Samples whose answers are not acknowledged yet. They are committed once they are, without waiting for it.
 
-    Under load, waiting for answers to arrive and for a commit to be confirmed would hold up every sample behind them.
+    Under load, waiting for acknowledgements and for commits would delay every sample behind them.
     """
 
     def __init__(self, samples: Subscription, writer: Writer) -> None:
         self._samples = samples
         self._writer = writer
         self._batches: deque[tuple[Receipt, dict[TopicPartition, int]]] = deque()
-        self._arrived: dict[TopicPartition, int] = {}
+        self._acknowledged: dict[TopicPartition, int] = {}
         self._due = 0.0
 
     def add(self, records: Sequence[Record], last: Receipt) -> None:
         self._batches.append((last, {TopicPartition(r.topic, r.partition): r.offset + 1 for r in records}))
 
     def commit_soon(self, assigned: frozenset[TopicPartition]) -> None:
-        """Sees to it that answers are sent, and from time to time that samples whose answers have arrived are committed."""
+        """Sends the answers, and once a second commits the samples whose answers are acknowledged."""
         self._writer.push()
         while self._batches and self._batches[0][0].known:
-            self._arrived |= self._batches.popleft()[1]
-        if self._arrived and time.monotonic() >= self._due:
-            self._arrived = {tp: offset for tp, offset in self._arrived.items() if tp in assigned}
-            self._samples.commit_soon(self._arrived)
+            self._acknowledged |= self._batches.popleft()[1]
+        if self._acknowledged and time.monotonic() >= self._due:
+            self._acknowledged = {tp: offset for tp, offset in self._acknowledged.items() if tp in assigned}
+            self._samples.commit_soon(self._acknowledged)
             self._due = time.monotonic() + _COMMIT_SECONDS
 
     def settle(self) -> None:
-        """Waits until all answers have arrived and their samples are committed."""
-        if self._batches or self._arrived:
+        """Waits until all answers are acknowledged and their samples committed."""
+        if self._batches or self._acknowledged:
             self._writer.flush()
             for _, offsets in self._batches:
-                self._arrived |= offsets
-            self._samples.commit(self._arrived)
+                self._acknowledged |= offsets
+            self._samples.commit(self._acknowledged)
             self._batches.clear()
-            self._arrived = {}
+            self._acknowledged = {}

@@ -1,1 +1,1 @@
-"""What researchers feed and ask: data sets, the order in which a stream brings them, and the scores."""
+"""For researchers: data sets, the task order in which a stream receives them, runs, studies and scores."""

@@ -1,4 +1,4 @@
-"""So many records a second, and no more."""
+"""A limit on the number of records per second."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ import time
 from collections.abc import Callable
 
 _TICK_SECONDS = 0.125
-"""Records may come so much too early, so that not each of them is waited for."""
+"""How early a record may be sent: one wait then serves many records."""
 
 
 class Pace:
-    """Tells when to wait: `due` for each record, then `wait` when that says so. Without a rate it never does.
+    """Call `due` for each record, and `wait` where that returns True; without a rate it never does.
 
-    Time that passed unused is not made up for later.
+    Unused time is not made up for later: after a pause there is no burst.
     """
 
     def __init__(
@@ -24,11 +24,11 @@ class Pace:
         self._rate = rate
         self._clock = clock
         self._sleep = sleep
-        self._next = 0.0  # when the next record may go
-        self._early = 0.0  # by how much the last one asked about came before its time
+        self._next = 0.0  # when the next record may be sent
+        self._early = 0.0  # how far the last record was ahead of its time
 
     def due(self) -> bool:
-        """Counts one more record; True when it must be waited for."""
+        """Counts one more record; True when the caller must wait before sending it."""
         if self._rate is None:
             return False
         now = self._clock()
@@ -38,5 +38,5 @@ class Pace:
         return self._early >= _TICK_SECONDS
 
     def wait(self) -> None:
-        """Sleeps until the time of the last record."""
+        """Sleeps until the last counted record may be sent."""
         self._sleep(self._early)

@@ -1,4 +1,4 @@
-"""What the paper says: its data sets, its splits, and the figures of its tables (percent; forgetting as a share)."""
+"""What the paper reports: data sets, splits, and the figures of its tables (percent; forgetting as a fraction)."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ def facts() -> dict[str, dict[str, int]]:
 
 
 def splits(setting: str) -> dict[str, dict[str, int]]:
-    """Per data set: tasks, new seen and new unseen classes a task, and how many unseen ones a later task converts."""
+    """Per data set: tasks, new seen and new unseen classes per task, and how many unseen ones become seen later."""
     return dict(_document()["splits"][setting])
 
 
 def paper_rows(dataset: str, setting: str) -> tuple[PaperRow, ...]:
-    """The rows of the paper's table for a data set and a setting, its own method ("Ours") last; none for other data."""
+    """The rows of the paper's table for a data set and a setting, its own method ("Ours") last; () for other data."""
     return tuple(
         PaperRow(system=system, figures=Figures(**by_data[dataset]))
         for system, by_data in _document()["results"].get(setting, {}).items()
@@ -35,7 +35,7 @@ def paper_rows(dataset: str, setting: str) -> tuple[PaperRow, ...]:
 
 
 def paper_ablation(dataset: str) -> tuple[PaperRow, ...]:
-    """The rows of the paper's ablation table (online setting): its method whole, then with parts left out."""
+    """The rows of the paper's ablation table (online setting): the full method, then without some of its parts."""
     return tuple(
         PaperRow(system=system, figures=Figures(**by_data[dataset]))
         for system, by_data in _document()["ablation_online"].items()
@@ -44,7 +44,7 @@ def paper_ablation(dataset: str) -> tuple[PaperRow, ...]:
 
 
 def paper_forgetting(dataset: str, setting: str) -> dict[str, float]:
-    """Forgetting by system, as a share; empty where the paper has none."""
+    """Forgetting by system, as a fraction; empty where the paper reports none."""
     return {
         system: by_setting[setting][dataset]
         for system, by_setting in _document()["forgetting"].items()

@@ -1,32 +1,32 @@
-"""How good a run was: accuracies per class, averaged over classes, then over windows. Nothing is chosen here."""
+"""How good a run was: accuracy per class, averaged over classes, then over windows. No model is chosen here."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from time import perf_counter
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from stream_cgzsl.benchmark.datasets import Dataset
-from stream_cgzsl.benchmark.settings import Plan, as_used, windows
-from stream_cgzsl.evaluation.answers import Accuracies, accuracies, ask, in_batches
+from stream_cgzsl.benchmark.protocols import AnyPlan, as_used, windows
+from stream_cgzsl.evaluation.answers import accuracies, classify, in_batches
 from stream_cgzsl.evaluation.curve import seen_unseen_curve
+from stream_cgzsl.evaluation.examples import accuracy_by_examples
 from stream_cgzsl.evaluation.forgetting import best_since_learned, forgetting
-from stream_cgzsl.generation import Generation
 from stream_cgzsl.learners.interface import Learner
+from stream_cgzsl.schemas import EXAMPLE_BUCKETS, Array, harmonic_mean
+from stream_cgzsl.serving.generation import Generation
 
-Tests = Mapping[str, npt.NDArray[Any]]
+Tests = Mapping[str, Array]
 """The test features of each class, [rows, features]."""
 
 
 @dataclass(frozen=True)
 class Accuracy:
-    """Mean accuracy per class, in percent, of the seen and of the unseen classes of one label space.
+    """Mean per-class accuracy, in percent, of the seen and of the unseen classes of one label space.
 
-    None where there is no such class to test.
+    None where no such class was tested.
     """
 
     seen: float | None
@@ -34,18 +34,15 @@ class Accuracy:
 
     @property
     def harmonic(self) -> float | None:
-        if self.seen is None or self.unseen is None:
-            return None
-        total = self.seen + self.unseen
-        return 2 * self.seen * self.unseen / total if total else 0.0
+        return harmonic_mean(self.seen, self.unseen)
 
 
 @dataclass(frozen=True)
 class Scores:
-    """One reading of a run: an accuracy a window, and their means. mH is the mean of the harmonic means.
+    """One reading of a run: one accuracy per window, and their means. mH is the mean of the harmonic means.
 
-    Windows that have no such figure are left out of a mean: in the static setting the last one has no unseen class, so
-    that mUA and mH are over T - 1 windows, as the paper has them. A mean of nothing is None.
+    A mean leaves out the windows without such a figure: in the static setting the last window has no unseen class, so
+    mUA and mH are over T - 1 windows, as in the paper. The mean of no figures is None.
     """
 
     windows: tuple[Accuracy, ...]
@@ -67,9 +64,15 @@ class Scores:
 
 
 def mean(figures: Iterable[float | None]) -> float | None:
-    """The mean of the figures there are."""
+    """The mean of the figures that are not None; None without any."""
     there = [figure for figure in figures if figure is not None]
     return float(np.mean(there)) if there else None
+
+
+def mean_by_examples(found: Sequence[Mapping[str, float]]) -> dict[str, float]:
+    """For each group of classes, the mean over those that have it; without the groups that none has."""
+    means = {bucket: mean(one.get(bucket) for one in found) for bucket in EXAMPLE_BUCKETS}
+    return {bucket: figure for bucket, figure in means.items() if figure is not None}
 
 
 @dataclass(frozen=True)
@@ -77,27 +80,38 @@ class Readings:
     """Both readings of a run, in percent.
 
     `as_of`: the model after window t, on everything known at t. `recalculated`: the final model on each window's test
-    set and label space, with seen and unseen as they were then. `forgetting` is how much lower learned classes were, as
-    of each window, than the best they had been; `areas` are those under the seen-unseen curve.
+    set and label space, with seen and unseen as they were then. Per window, `forgetting` is how far the seen classes
+    were below their best accuracy so far, and `areas` has the area under the seen-unseen curve. As of each window,
+    `overall` is the mean over all tested classes, and `by_examples` groups them by how many examples they have had.
     """
 
     as_of: Scores
     recalculated: Scores
     forgetting: tuple[float | None, ...]
     areas: tuple[float | None, ...]
+    overall: tuple[float | None, ...] = ()
+    by_examples: tuple[Mapping[str, float], ...] = ()
 
     @property
-    def forgotten(self) -> float | None:
-        """What the last window's model has forgotten."""
+    def final_forgetting(self) -> float | None:
+        """Forgetting as of the last window."""
         return self.forgetting[-1] if self.forgetting else None
 
     @property
     def mAUSUC(self) -> float | None:
         return mean(self.areas)
 
+    @property
+    def mean_overall(self) -> float | None:
+        return mean(self.overall)
+
+    @property
+    def mean_by_examples(self) -> dict[str, float]:
+        return mean_by_examples(self.by_examples)
+
 
 class Scoring:
-    """Scores a run while it goes on: of every generation but the last, only its classes are kept."""
+    """Scores a run while it is running. Of every generation but the last it keeps only the classes."""
 
     def __init__(self, tests: Tests) -> None:
         self._tests = tests
@@ -106,17 +120,21 @@ class Scoring:
         self._as_of: list[Accuracy] = []
         self._forgetting: list[float | None] = []
         self._areas: list[float | None] = []
+        self._overall: list[float | None] = []
+        self._by_examples: list[Mapping[str, float]] = []
         self._best: Mapping[str, float] = {}
 
     def add(self, generation: Generation) -> Accuracy:
-        """Takes the generation of the next window; returns its accuracy as of that window."""
-        answers = ask(generation, in_batches(generation.class_ids, self._tests))
+        """Scores the generation of the next window; returns its accuracy as of that window."""
+        answers = classify(generation, in_batches(generation.class_ids, self._tests))
         found = accuracies(generation, answers)
         curve = seen_unseen_curve(answers, generation.seen)
         learned = frozenset(c for c, seen in zip(generation.class_ids, generation.seen, strict=True) if seen)
-        self._as_of.append(_in_percent(found))
-        self._forgetting.append(_percent(forgetting(self._best, learned, found.per_class)))
+        self._as_of.append(Accuracy(percent(found.seen), percent(found.unseen)))
+        self._forgetting.append(percent(forgetting(self._best, learned, found.per_class)))
         self._areas.append(None if curve is None else 100 * curve.area)
+        self._overall.append(overall_accuracy(found.per_class))
+        self._by_examples.append(in_percent(accuracy_by_examples(generation, found.per_class)))
         self._best = best_since_learned(self._best, learned, found.per_class)
         self._known.append(_without_vectors(generation))
         self._last = generation
@@ -126,17 +144,23 @@ class Scoring:
         """The readings of the run so far. Raises `ValueError` before the first generation."""
         if self._last is None:
             raise ValueError("no generation was added yet")
-        again = Scores(recalculated(self._last, self._known, self._tests))
-        return Readings(Scores(tuple(self._as_of)), again, tuple(self._forgetting), tuple(self._areas))
+        return Readings(
+            Scores(tuple(self._as_of)),
+            Scores(recalculated(self._last, self._known, self._tests)),
+            tuple(self._forgetting),
+            tuple(self._areas),
+            tuple(self._overall),
+            tuple(self._by_examples),
+        )
 
 
 def accuracy(model: Generation, known: Generation, tests: Tests) -> Accuracy:
-    """How `model` does on the classes of `known`; see `recalculated`."""
+    """The accuracy of `model` on the classes of `known`; see `recalculated`."""
     return recalculated(model, [known], tests)[0]
 
 
 def recalculated(model: Generation, known: Sequence[Generation], tests: Tests) -> tuple[Accuracy, ...]:
-    """How `model` does in the label space of each earlier generation, as far as its classes still live.
+    """The accuracy of `model` in the label space of each earlier generation, without classes retired since.
 
     Seen and unseen are as they were then. Every row is scored once, however many generations there are.
     """
@@ -161,16 +185,21 @@ def _grouped(known: Generation, found: Mapping[str, float]) -> Accuracy:
 
 
 def _without_vectors(generation: Generation) -> Generation:
-    """Its classes, in a form that costs nothing to keep."""
+    """Its classes alone, which cost next to nothing to keep."""
     return replace(generation, vectors=np.zeros((len(generation.class_ids), 0)), centre=np.zeros(0))
 
 
-def _in_percent(found: Accuracies) -> Accuracy:
-    return Accuracy(_percent(found.seen), _percent(found.unseen))
+def percent(fraction: float | None) -> float | None:
+    return None if fraction is None else 100 * fraction
 
 
-def _percent(share: float | None) -> float | None:
-    return None if share is None else 100 * share
+def in_percent(fractions: Mapping[str, float]) -> dict[str, float]:
+    return {name: 100 * fraction for name, fraction in fractions.items()}
+
+
+def overall_accuracy(per_class: Mapping[str, float]) -> float | None:
+    """The mean over all classes, in percent; None without any."""
+    return percent(mean(per_class.values()))
 
 
 # ---- a run without a stream
@@ -178,11 +207,15 @@ def _percent(share: float | None) -> float | None:
 
 @dataclass(frozen=True)
 class Run:
-    """What came of giving a data set's windows to a learner, one after the other."""
+    """The result of giving a data set's windows to a learner, one after the other; `seconds` is per window."""
 
     generations: tuple[Generation, ...]
     readings: Readings
-    seconds_training: float
+    seconds: tuple[float, ...]
+
+    @property
+    def seconds_training(self) -> float:
+        return sum(self.seconds)
 
     @property
     def as_of(self) -> Scores:
@@ -193,15 +226,15 @@ class Run:
         return self.readings.recalculated
 
 
-def run(learner: Learner, data: Dataset, plan: Plan, order: int | None = None) -> Run:
-    """Fits every window of a plan in turn; test rows are only ever looked at here."""
+def run(learner: Learner, data: Dataset, plan: AnyPlan, order: int | None = None) -> Run:
+    """Fits every window of a plan in turn and scores it; the learner never gets a test row."""
     generations: list[Generation] = []
-    seconds = 0.0
+    seconds: list[float] = []
     used = as_used(data, plan, order)
     scoring = Scoring({class_id: used.test(class_id) for class_id in used.class_ids})
     for window in windows(data, plan, order):
         started = perf_counter()
         generations.append(learner.fit(window))
-        seconds += perf_counter() - started
+        seconds.append(perf_counter() - started)
         scoring.add(generations[-1])
-    return Run(tuple(generations), scoring.readings(), seconds)
+    return Run(tuple(generations), scoring.readings(), tuple(seconds))

@@ -1,11 +1,12 @@
-"""Copying a stream from bus to bus, offsets kept: a run in one file, to share and to replay."""
+"""Copies a stream from one bus to another, keeping every offset: a run in one file, to share and to replay."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
-from stream_cgzsl.bus.interface import Bus, TopicPartition, TopicSpec
+from stream_cgzsl.bus.interface import Bus
 from stream_cgzsl.bus.topics import Topics
+from stream_cgzsl.bus.types import TopicPartition, TopicSpec
 from stream_cgzsl.errors import UsageError
 from stream_cgzsl.schemas.roles import ROLES
 
@@ -15,51 +16,54 @@ def copy(
     target: Bus,
     topics: Topics,
     roles: Iterable[str] = tuple(ROLES),
-    told: Callable[[str, int], None] = lambda *_: None,
+    report: Callable[[str, int], None] = lambda *_: None,
 ) -> int:
-    """Copies the topics of these roles as they are now; returns the number of records. `told` hears of each batch.
+    """Copies the topics of these roles as they are now; returns the number of records. `report` is called per batch.
 
-    A learner may be at work meanwhile: the ledger's end is taken first, so that all it speaks of is in the copy. The
-    target must not have the topics yet, or have them empty and untouched. Raises `Refused` where a place cannot be kept.
+    A learner may be running meanwhile: the end of the ledger is looked up first, so everything it refers to is copied.
+    The target's topics must not exist yet, or be empty and never written to. Raises `Refused` when an offset cannot be
+    kept.
     """
     there, already = source.topics(), target.topics()
     specs = [
-        TopicSpec(topics[role], spec.partitions, _kept(spec, role), spec.settings)
+        TopicSpec(topics[role], spec.partitions, _cleanup(spec, role), spec.settings)
         for role in sorted(roles, key=lambda role: role != "windows")
         if (spec := there.get(topics[role])) is not None
     ]
     if not specs:
-        raise UsageError(f"{source.url}: the stream {topics.prefix!r} has no topics here; say which with --prefix")
+        raise UsageError(
+            f"{source.url}: the stream {topics.prefix!r} has no topics here; name the stream with --prefix"
+        )
     for spec in specs:
         if spec.name in already and any(target.end_offsets(spec.name).values()):
             raise UsageError(f"{target.url}: topic {spec.name!r} has records already; copy to a new file or prefix")
     target.create(specs)
     ends = {spec.name: source.end_offsets(spec.name) for spec in specs}
     total = 0
-    for topic, reached in ends.items():
+    for topic, partition_ends in ends.items():
         begins = source.begin_offsets(topic)
-        for partition, end in reached.items():
-            total += _copy_partition(source, target, TopicPartition(topic, partition), begins[partition], end, told)
+        for partition, end in partition_ends.items():
+            total += _copy_partition(source, target, TopicPartition(topic, partition), begins[partition], end, report)
     return total
 
 
-def _kept(spec: TopicSpec, role: str) -> str:
-    """A topic whose settings we may not see is kept as its role asks."""
+def _cleanup(spec: TopicSpec, role: str) -> str:
+    """The topic's own policy, or its role's where this user may not see the topic's settings."""
     return ROLES[role].cleanup if spec.cleanup == "unknown" else spec.cleanup
 
 
 def _copy_partition(
-    source: Bus, target: Bus, tp: TopicPartition, begin: int, end: int, told: Callable[[str, int], None]
+    source: Bus, target: Bus, tp: TopicPartition, begin: int, end: int, report: Callable[[str, int], None]
 ) -> int:
     count = 0
-    with source.reader({tp: begin}) as reader, target.placing(tp) as placing:
-        placing.begin(begin)
+    with source.reader({tp: begin}) as reader, target.offset_writer(tp) as writer:
+        writer.begin(begin)
         while reader.position(tp) < end:
             records = [record for record in reader.poll(1.0) if record.offset < end]
             if not records:
                 continue
-            placing.add(records)
+            writer.add(records)
             count += len(records)
-            told(tp.topic, len(records))
-        placing.end(end)
+            report(tp.topic, len(records))
+        writer.end(end)
     return count

@@ -1,166 +1,107 @@
-"""How events travel: topics of partitions of records, read by offset, written alone or all at once.
+"""The contract of a bus: topics of partitioned records, read by offset, written one by one or in transactions.
 
-Two implementations, `sqlite://` and `kafka://`, pass one contract suite (tests/contract). Everything here may raise
-`BusUnavailable` when the bus cannot be reached and `Refused` when it says no; what else is raised stands at each method.
-A bus and what it hands out belong to one thread, except where a docstring says otherwise.
+There are two implementations, `sqlite://` and `kafka://`; one contract suite (tests/contract) runs against both.
+Every method may raise `BusUnavailable` when the bus cannot be reached and `Refused` when it denies a request; other
+errors are named per method. A bus and the objects it returns belong to one thread unless a docstring says otherwise.
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
-from contextlib import AbstractContextManager
-from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import Self
 
-from stream_cgzsl.schemas.message import Headers, Message
-
-
-class TopicPartition(NamedTuple):
-    topic: str
-    partition: int
+from stream_cgzsl.bus.types import Receipt, Record, Right, TopicPartition, TopicSpec
+from stream_cgzsl.schemas.message import Message
 
 
-class Record(NamedTuple):
-    """A message that stands on the bus. An empty value is `None` or `b""`; both mean the same to us."""
-
-    topic: str
-    partition: int
-    offset: int
-    timestamp_ms: int
-    key: bytes | None
-    value: bytes | None
-    headers: Headers
-
-
-@dataclass(frozen=True)
-class TopicSpec:
-    """A topic as it should be. `cleanup`: `keep` for ever, `expire` as the bus is set, or `compact`."""
-
-    name: str
-    partitions: int = 1
-    cleanup: str = "keep"
-    settings: Mapping[str, str] = field(default_factory=dict)
-
-
-class Right(NamedTuple):
-    """What a cluster may allow a user: `operation` (Read, Write, Describe, Create, DescribeConfigs), on what of that name.
-
-    `kind` is topic, group or transactional-id.
-    """
-
-    operation: str
-    kind: str
-    name: str
-
-    def __str__(self) -> str:
-        return f"{self.operation} on {self.kind} {self.name!r}"
-
-
-@dataclass
-class Receipt:
-    """Where a message went: known after the `flush` or `commit` that followed its `send`, or a `push` some time later."""
-
-    partition: int = -1
-    offset: int = -1
-
-    @property
-    def known(self) -> bool:
-        return self.partition >= 0
-
-
-class Reader(AbstractContextManager["Reader"], ABC):
-    """Reads chosen partitions from chosen offsets. Sees only what is committed; remembers nothing on the bus."""
-
-    @abstractmethod
-    def poll(self, timeout: float, max_records: int = 1000) -> list[Record]:
-        """Up to `max_records` next records, in offset order within a partition.
-
-        Blocks at most `timeout` seconds and returns as soon as there is anything; an empty list means that nothing came.
-        Raises `Expired` when a position is before the first record kept.
-        """
-
-    @abstractmethod
-    def position(self, partition: TopicPartition) -> int:
-        """The offset after everything `poll` has passed, also what it never delivers (transaction markers)."""
-
-    @abstractmethod
-    def assign(self, start: Mapping[TopicPartition, int]) -> None:
-        """Reads these partitions from these offsets from now on, and no others. Does not block."""
+class Closeable(ABC):
+    """Closed at the end of its `with` block."""
 
     @abstractmethod
     def close(self) -> None: ...
+
+    def __enter__(self) -> Self:
+        return self
 
     def __exit__(self, *_: object) -> None:
         self.close()
 
 
-class Subscription(AbstractContextManager["Subscription"], ABC):
-    """Reads a topic as one member of a group, from the group's committed offset (the first record, if it has none)."""
+class Reader(Closeable):
+    """Reads given partitions from given offsets. Returns committed records only; stores nothing on the bus."""
 
     @abstractmethod
     def poll(self, timeout: float, max_records: int = 1000) -> list[Record]:
-        """As `Reader.poll`, over the partitions this member owns. Calling it is what keeps the membership."""
+        """The next records, at most `max_records`, in offset order within a partition.
+
+        Blocks at most `timeout` seconds and returns as soon as there are records; empty when none arrived.
+        Raises `Expired` when a position is before the first record kept.
+        """
+
+    @abstractmethod
+    def position(self, partition: TopicPartition) -> int:
+        """The offset after everything `poll` has passed, including what it never returns (transaction markers)."""
+
+    @abstractmethod
+    def assign(self, start: Mapping[TopicPartition, int]) -> None:
+        """From now on reads these partitions, from these offsets, and no others. Does not block."""
+
+
+class Subscription(Closeable):
+    """Reads a topic as a member of a consumer group, from the group's committed offset or else the first record."""
+
+    @abstractmethod
+    def poll(self, timeout: float, max_records: int = 1000) -> list[Record]:
+        """As `Reader.poll`, over the partitions this member owns. The membership lasts as long as polling goes on."""
 
     @abstractmethod
     def commit(self, offsets: Mapping[TopicPartition, int]) -> None:
-        """Makes `offsets` where the group resumes. Returns when the bus has them.
+        """Sets where the group resumes. Returns when the bus has stored the offsets.
 
         Offsets of partitions this member has lost are not committed; their new owner reads those records again.
         """
 
     @abstractmethod
     def commit_soon(self, offsets: Mapping[TopicPartition, int]) -> None:
-        """As `commit`, without waiting. One that fails is made good by the next; one that was refused raises then."""
+        """As `commit`, without waiting. The next one makes up for one that failed, and raises if it was refused."""
 
     @abstractmethod
     def assignment(self) -> frozenset[TopicPartition]:
-        """The partitions this member owns now; empty while it waits for its share."""
+        """The partitions this member owns now; empty until it is given some."""
 
     @abstractmethod
-    def waiting(self) -> int:
-        """How many records of these partitions `poll` has yet to give, as far as that is known without asking far away."""
-
-    @abstractmethod
-    def close(self) -> None: ...
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
+    def lag(self) -> int:
+        """How many records of its partitions `poll` has not returned yet, as far as is known without a request."""
 
 
-class Writer(AbstractContextManager["Writer"], ABC):
-    """Appends records, each on its own. Records of one key keep their order and share a partition."""
+class Writer(Closeable):
+    """Appends records, each independent of the others. Records with one key share a partition and keep their order."""
 
     @abstractmethod
     def send(self, topic: str, message: Message, partition: int | None = None) -> Receipt:
-        """Takes a message for writing. May block while buffers are full; success is known only after `flush`.
+        """Queues a message for writing. May block while buffers are full; success is known only after `flush`.
 
-        Raises `TopicMissing` or `MessageTooLarge`, here or at the `flush` that follows.
+        Raises `TopicMissing` or `MessageTooLarge`, here or at the next `flush`.
         """
 
     @abstractmethod
     def push(self) -> None:
-        """Sees to it that what was sent is on the bus soon, and fills in the receipts that have come, in order.
+        """Makes sure queued messages are written soon, and fills in, in order, the receipts of those acknowledged.
 
-        Waits for no one far away. Raises the first failure among those receipts.
+        Does not wait for the network. Raises the first failure among these receipts.
         """
 
     @abstractmethod
     def flush(self) -> None:
-        """Blocks until everything sent is acknowledged: it will survive the death of any of our processes.
+        """Blocks until everything sent is acknowledged: it then survives the death of any of our processes.
 
-        Raises the first failure; what was not acknowledged then may or may not be on the bus.
+        Raises the first failure; messages not acknowledged by then may or may not have been written.
         """
 
-    @abstractmethod
-    def close(self) -> None: ...
 
-    def __exit__(self, *_: object) -> None:
-        self.close()
-
-
-class Publisher(AbstractContextManager["Publisher"], ABC):
-    """Writes records that become visible together or never. One publisher a name: a newer one fences the older."""
+class Publisher(Closeable):
+    """Writes records in transactions. Opening a publisher fences every older one of the same name."""
 
     @abstractmethod
     def begin(self) -> None:
@@ -172,87 +113,76 @@ class Publisher(AbstractContextManager["Publisher"], ABC):
 
     @abstractmethod
     def flush(self) -> None:
-        """Blocks until every receipt of the open transaction has its offset; nothing is visible yet. Raises `Fenced`."""
+        """Blocks until every receipt of the transaction has its offset; nothing is visible yet. Raises `Fenced`."""
 
     @abstractmethod
     def commit(self, group: str | None = None, consumed: Mapping[TopicPartition, int] | None = None) -> None:
-        """Makes the open transaction visible, with `consumed` as the committed offsets of `group`.
+        """Makes the open transaction visible and commits `consumed` as the offsets of `group`, atomically.
 
-        Returning means it is visible. `Fenced`: nothing of it will ever be. `BusUnavailable`: either may be true;
-        open a new publisher of the same name and read what is there.
+        When it returns, all of it is visible. `Fenced`: none of it ever will be. `BusUnavailable`: the outcome is
+        unknown; open a new publisher of the same name and read what is there.
         """
 
     @abstractmethod
     def abort(self) -> None:
-        """Drops the open transaction: nothing of it will ever be visible. Does nothing when none is open."""
+        """Drops the open transaction: none of it will ever be visible. Does nothing when none is open."""
 
     @abstractmethod
     def close(self) -> None:
-        """Aborts what is open and lets go of the connection."""
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
+        """Aborts an open transaction and disconnects."""
 
 
-class Placing(AbstractContextManager["Placing"], ABC):
-    """Writes one partition of an empty topic with every record at the offset it has already: for copies.
+class OffsetWriter(Closeable):
+    """Writes one partition of an empty topic with every record at its original offset: for copies.
 
-    `begin`, then `add` as often as needed, in the order of offsets, then `end`. Raises `Refused` where a place cannot be kept.
+    Call `begin`, then `add` any number of times in offset order, then `end`. Raises `Refused` when an offset cannot be
+    kept.
     """
 
     @abstractmethod
     def begin(self, first: int) -> None:
-        """The partition is to begin at `first`: what was before has expired."""
+        """Makes the partition start at offset `first`, as if everything before had expired."""
 
     @abstractmethod
     def add(self, records: Sequence[Record]) -> None:
-        """Blocks until all of them but perhaps the last are acknowledged."""
+        """Blocks until all of them, except possibly the last, are acknowledged."""
 
     @abstractmethod
     def end(self, end: int) -> None:
-        """The partition is to end at `end`. Blocks until everything is acknowledged."""
-
-    @abstractmethod
-    def close(self) -> None: ...
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
+        """Makes the partition end at offset `end`. Blocks until everything is acknowledged."""
 
 
-class Lock(AbstractContextManager["Lock"], ABC):
-    """Held by at most one process, as far as anyone can tell: what must not happen twice is fenced by a `Publisher`."""
+class Lock(Closeable):
+    """Held by one process at a time. One that has lost it without knowing is stopped by fencing: see `Publisher`."""
 
     @abstractmethod
     def acquire(self, timeout: float) -> bool:
-        """True once held. Waits at most `timeout` seconds for another holder to die, end, or be silent for a session."""
+        """True once held. Waits at most `timeout` seconds for the holder to close it, die, or time out."""
 
     @abstractmethod
     def held(self) -> bool:
-        """Whether it is still held. Cheap; may be asked by any thread."""
+        """Whether it is still held. Cheap; any thread may call it."""
 
     @abstractmethod
     def close(self) -> None:
-        """Lets go, so that another may hold it at once."""
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
+        """Releases the lock, so that another process can acquire it at once."""
 
 
-class Bus(AbstractContextManager["Bus"], ABC):
-    """A place where topics are. `url` names it, without secrets."""
+class Bus(Closeable):
+    """A set of topics. `url` identifies it and contains no secrets."""
 
     url: str
 
     @abstractmethod
     def topics(self) -> dict[str, TopicSpec]:
-        """Every topic there is, as it is. Blocks for one round trip."""
+        """All existing topics by name. Blocks for one round trip."""
 
     @abstractmethod
     def create(self, specs: Iterable[TopicSpec]) -> None:
-        """Creates the topics that are missing; those that exist are left as they are. Blocks until they can be used."""
+        """Creates the missing topics and leaves existing ones unchanged. Blocks until they can be used."""
 
-    def denied(self, rights: Iterable[Right]) -> list[Right]:  # noqa: ARG002 - a bus without users denies nobody
-        """Those of the rights that this user certainly does not have. What cannot be found out counts as given."""
+    def denied(self, rights: Iterable[Right]) -> list[Right]:  # noqa: ARG002 - a bus without users denies nothing
+        """The rights this user is known not to have. A right that cannot be checked counts as given."""
         return []
 
     @abstractmethod
@@ -265,17 +195,17 @@ class Bus(AbstractContextManager["Bus"], ABC):
 
     @abstractmethod
     def offsets_at(self, topic: str, timestamp_ms: int) -> dict[int, int | None]:
-        """Per partition, the first offset whose record is of that time or later; None where there is none."""
+        """Per partition, the offset of the first record with that timestamp or a later one; None if there is none."""
 
     @abstractmethod
     def committed(self, group: str, topic: str) -> dict[int, int]:
-        """The offsets the group has committed; partitions without any are left out."""
+        """The committed offsets of a group; partitions without one are left out."""
 
     @abstractmethod
     def reader(self, start: Mapping[TopicPartition, int], waits: bool = True) -> Reader:
-        """A reader from these offsets on.
+        """A reader that starts at these offsets.
 
-        One that only reads what is there does not wait: a partition at its end then does not hold up the others.
+        With `waits=False`, for reading existing records only, a partition at its end does not delay the others.
         """
 
     @abstractmethod
@@ -286,18 +216,12 @@ class Bus(AbstractContextManager["Bus"], ABC):
 
     @abstractmethod
     def lock(self, name: str, topic: str) -> Lock:
-        """The lock `name`. On Kafka it is the membership of group `name` that owns `topic`, which has one partition."""
+        """The lock `name`. On Kafka, the member of group `name` that owns the only partition of `topic` holds it."""
 
     @abstractmethod
     def publisher(self, name: str) -> Publisher:
-        """The publisher of that name; from here on every older one of the name is fenced. Blocks for a round trip."""
+        """The publisher `name`; from now on every older one of that name is fenced. Blocks for a round trip."""
 
     @abstractmethod
-    def placing(self, partition: TopicPartition) -> Placing:
-        """Writes a partition at given offsets; it must be empty, and nobody else may write to it."""
-
-    @abstractmethod
-    def close(self) -> None: ...
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
+    def offset_writer(self, partition: TopicPartition) -> OffsetWriter:
+        """Writes a partition at given offsets. It must be empty, and nobody else may write to it."""

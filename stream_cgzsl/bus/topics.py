@@ -1,18 +1,25 @@
-"""A stream's topics by role: their names, how they must be kept, and whether they are."""
+"""A stream's topics by role: their names, how they must be configured, and whether they are."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
-from stream_cgzsl.bus.interface import Bus, Right, TopicSpec
+from stream_cgzsl.bus.interface import Bus
+from stream_cgzsl.bus.types import Right, TopicSpec
 from stream_cgzsl.errors import CgzslError, Refused, TopicMisconfigured, TopicMissing, UsageError
 from stream_cgzsl.schemas.roles import ROLES
+
+_CLEANUP_SETTINGS = {
+    "keep": "cleanup.policy=delete, retention.ms=-1 and retention.bytes=-1",
+    "expire": "cleanup.policy=delete",
+    "compact": "cleanup.policy=compact",
+}
 
 
 @dataclass(frozen=True)
 class Topics:
-    """Names are `<prefix>.<role>`, unless `names` gives a role a name of its own."""
+    """Topics are named `<prefix>.<role>`, except for roles that have another name in `names`."""
 
     prefix: str = "cgzsl"
     names: Mapping[str, str] = field(default_factory=dict)
@@ -23,23 +30,23 @@ class Topics:
             raise UsageError(f"no such topic role: {', '.join(unknown)}; the roles are {', '.join(ROLES)}")
 
     def __getitem__(self, role: str) -> str:
-        """The topic that plays `role`."""
+        """The name of the topic with that role."""
         if role not in ROLES:
             raise KeyError(role)
         return self.names.get(role, f"{self.prefix}.{role}")
 
     def specs(self, partitions: int = 1) -> list[TopicSpec]:
-        """Every topic as it should be, with `partitions` partitions where a role may have several."""
+        """Every topic as it must be configured, with `partitions` partitions where a role may have several."""
         return [TopicSpec(self[role.name], 1 if role.single else partitions, role.cleanup) for role in ROLES.values()]
 
     def problems(self, bus: Bus, roles: Iterable[str] = tuple(ROLES)) -> list[CgzslError]:
-        """What keeps these topics from being used safely; empty when all is well."""
+        """What makes these topics unusable or unsafe to use; empty when there is nothing wrong."""
         roles, there = tuple(roles), bus.topics()
         hidden = bus.denied(Right("Describe", "topic", self[name]) for name in roles if self[name] not in there)
         found: list[CgzslError] = [
             Refused(
-                f"{bus.url}: this user has no {right}; the topic is missing, or hidden from this user: stream-cgzsl topics "
-                "acls prints the commands that give each kind of user its rights"
+                f"{bus.url}: this user has no {right}; the topic is missing, or hidden from this user: stream-cgzsl "
+                "topics acls prints the commands that give each kind of user its rights"
             )
             for right in hidden
         ]
@@ -58,15 +65,15 @@ class Topics:
             elif role.single and actual.partitions != 1:
                 found.append(
                     TopicMisconfigured(
-                        f"{bus.url}: topic {topic!r} has {actual.partitions} partitions and must have one, because its "
-                        "order is what makes a run repeatable; recreate it with one partition"
+                        f"{bus.url}: topic {topic!r} has {actual.partitions} partitions and must have one, because a "
+                        "run is reproducible only if its records have one order; recreate it with one partition"
                     )
                 )
-            elif not _kept_well(role.cleanup, actual.cleanup):
+            elif not _is_safe(role.cleanup, actual.cleanup):
                 found.append(
                     TopicMisconfigured(
                         f"{bus.url}: topic {topic!r} is kept as {actual.cleanup!r} and must be kept as "
-                        f"{role.cleanup!r}, or records we need will vanish; set {_HOW_TO[role.cleanup]}"
+                        f"{role.cleanup!r}, or records we need will be lost; set {_CLEANUP_SETTINGS[role.cleanup]}"
                     )
                 )
         return found
@@ -77,13 +84,6 @@ class Topics:
             raise problem
 
 
-def _kept_well(wanted: str, actual: str) -> bool:
-    """A topic that may expire may also be kept for ever; one whose settings we may not see is taken on trust."""
-    return actual in (wanted, "unknown") or (wanted == "expire" and actual == "keep")
-
-
-_HOW_TO = {
-    "keep": "cleanup.policy=delete, retention.ms=-1 and retention.bytes=-1",
-    "expire": "cleanup.policy=delete",
-    "compact": "cleanup.policy=compact",
-}
+def _is_safe(required: str, actual: str) -> bool:
+    """`keep` is safe where `expire` is enough. A policy that this user may not see is assumed to be right."""
+    return actual in (required, "unknown") or (required == "expire" and actual == "keep")

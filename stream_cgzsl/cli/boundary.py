@@ -1,27 +1,23 @@
-"""`boundary`: say that a task ends here; the learner closes its window at this point."""
+"""`boundary`: end a task here; the learner closes its window at this point."""
 
 from __future__ import annotations
 
 import argparse
 
-from stream_cgzsl.bus import connect
-from stream_cgzsl.cli.flags import STREAM, add, settings_from, topics_from, words
+from stream_cgzsl.cli.flags import STREAM, add, open_stream, words
 
 
-def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    parser = commands.add_parser("boundary", help="end a task: close the learner's window here", description=__doc__)
-    parser.add_argument("--reason", type=words, default="boundary", help="a word or two for the ledger")
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--reason", type=words, default="boundary", help="a short text for the ledger (default: boundary)"
+    )
     add(parser, STREAM)
-    parser.set_defaults(run=run)
 
 
 def run(arguments: argparse.Namespace) -> None:
-    from stream_cgzsl.windows.boundary import send_boundary
+    from stream_cgzsl.windows.producer import send_boundary
 
-    settings = settings_from(arguments)
-    topics = topics_from(settings)
-    with connect(settings.bus) as bus:
-        topics.require(bus, ("control", "attributes", "features", "holdout"))
+    with open_stream(arguments, ("control", "attributes", "features", "holdout")) as (bus, topics):
         boundary = send_boundary(bus, topics, arguments.reason)
     cut = "  ".join(f"{role} {dict(ends)}" for role, ends in (boundary.cut or {}).items())
     print(f"boundary {boundary.reason!r} sent: {cut}")

@@ -1,4 +1,4 @@
-"""`copy FROM TO`: copy a stream's topics to another bus, offsets kept; Kafka to one SQLite file, to share and replay."""
+"""`copy FROM TO`: copy a stream's topics to another bus with the same offsets, such as Kafka to one SQLite file."""
 
 from __future__ import annotations
 
@@ -8,12 +8,10 @@ from stream_cgzsl.bus import connect
 from stream_cgzsl.cli.flags import add, settings_from, topics_from
 
 
-def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    parser = commands.add_parser("copy", help="copy a stream to another bus, offsets kept", description=__doc__)
+def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("source", metavar="FROM", help="the bus to read, such as kafka://host:9092")
     parser.add_argument("target", metavar="TO", help="the bus to write, such as sqlite:///run.db")
     add(parser, ("prefix", "topics", "log_level"))
-    parser.set_defaults(run=run)
 
 
 def run(arguments: argparse.Namespace) -> None:
@@ -26,8 +24,8 @@ def run(arguments: argparse.Namespace) -> None:
     with connect(arguments.source) as source, connect(arguments.target) as target, Progress(*columns) as progress:
         task = progress.add_task("copying", total=None)
 
-        def told(topic: str, records: int) -> None:
+        def report(topic: str, records: int) -> None:
             progress.update(task, description=topic, advance=records)
 
-        total = copy(source, target, topics_from(settings), told=told)
+        total = copy(source, target, topics_from(settings), report=report)
     print(f"{total:,} records copied from {source.url} to {target.url}")

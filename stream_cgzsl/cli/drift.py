@@ -1,8 +1,8 @@
 """`drift`: how answers and projections changed from generation to generation.
 
-Per generation: answers, the share of `unknown`, quantiles of the best score and of its margin over the second, how far
-projections moved since the generation before (in radians), and which classes moved most. For the last two an evaluator
-must have been running.
+Per generation: answers, the fraction of `unknown`, quantiles of the best score and of its margin over the second, how
+far projections moved since the previous generation (in radians), and which classes moved most. The last two need an
+evaluator that was running.
 """
 
 from __future__ import annotations
@@ -12,8 +12,7 @@ import json
 import sys
 from typing import TYPE_CHECKING
 
-from stream_cgzsl.bus import connect
-from stream_cgzsl.cli.flags import STREAM, add, positive, settings_from, topics_from
+from stream_cgzsl.cli.flags import STREAM, add, open_stream, positive
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -21,15 +20,13 @@ if TYPE_CHECKING:
     from stream_cgzsl.evaluation.drift import GenerationDrift
 
 _FILE_WIDTH = 120
-_SHOWN = (0.05, 0.5)  # trouble shows at the low end and in the middle; the document has more
+_SHOWN = (0.05, 0.5)  # problems show at the low end and in the middle; --json has more
 
 
-def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    parser = commands.add_parser("drift", help="show how answers and projections changed", description=__doc__)
+def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--last", type=positive, metavar="N", help="only the last N generations (default: all)")
     parser.add_argument("--json", action="store_true", help="print one JSON document")
     add(parser, STREAM)
-    parser.set_defaults(run=run)
 
 
 def run(arguments: argparse.Namespace) -> None:
@@ -37,10 +34,7 @@ def run(arguments: argparse.Namespace) -> None:
 
     from stream_cgzsl.evaluation.drift import drift
 
-    settings = settings_from(arguments)
-    topics = topics_from(settings)
-    with connect(settings.bus) as bus:
-        topics.require(bus, ("predictions", "evaluations"))
+    with open_stream(arguments, ("predictions", "evaluations")) as (bus, topics):
         found = drift(bus, topics)[-(arguments.last or 0) :]
         if arguments.json:
             document = {"bus": bus.url, "prefix": topics.prefix, "generations": [one.document() for one in found]}
@@ -48,7 +42,7 @@ def run(arguments: argparse.Namespace) -> None:
         elif found:
             Console(width=None if sys.stdout.isatty() else _FILE_WIDTH).print(_table(found))
         else:
-            print(f"{bus.url}: no generation of {topics.prefix!r} has answered or was evaluated yet")
+            print(f"{bus.url}: no generation of {topics.prefix!r} has answered or been evaluated yet")
 
 
 def _table(found: list[GenerationDrift]) -> Table:
@@ -74,11 +68,11 @@ def _table(found: list[GenerationDrift]) -> Table:
             f"{one.answers:,}",
             "-" if one.unknown is None else f"{100 * one.unknown:.1f} %",
             *("-" if value is None else f"{value:.3g}" for value in (*one.scores.at(_SHOWN), *one.margins.at(_SHOWN))),
-            *("-" if angle is None else f"{angle:.3f}" for angle in (one.movement_mean, one.movement_max)),
-            Text(", ".join(class_id for class_id, _ in one.movers)),
+            *("-" if angle is None else f"{angle:.3f}" for angle in (one.projection_mean, one.projection_max)),
+            Text(", ".join(class_id for class_id, _ in one.most_drifted)),
         )
     return table
 
 
 def _columns(name: str) -> list[str]:
-    return [f"{name}\n{100 * share:g} %" for share in _SHOWN]
+    return [f"{name}\n{100 * quantile:g} %" for quantile in _SHOWN]

@@ -7,15 +7,13 @@ import argparse
 from stream_cgzsl.cli.flags import EVALUATION, PAGES, STREAM, add, settings_from, topics_from
 
 
-def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    parser = commands.add_parser("evaluate", help="run the evaluator", description=__doc__)
+def add_arguments(parser: argparse.ArgumentParser) -> None:
     add(parser, STREAM, EVALUATION, PAGES)
-    parser.set_defaults(run=run)
 
 
 def run(arguments: argparse.Namespace) -> None:
     settings = settings_from(arguments)
-    from stream_cgzsl.metrics import EvaluatorMetrics
+    from stream_cgzsl.runtime.metrics import EvaluatorMetrics
     from stream_cgzsl.workers.evaluator import EvaluatorWorker
     from stream_cgzsl.workers.process import serve
 

@@ -1,18 +1,21 @@
-"""Flags made from the settings: one definition gives the flag, its help, the variable and the TOML key."""
+"""Flags generated from the settings: one definition gives the flag, its help, the variable and the TOML key."""
 
 from __future__ import annotations
 
 import argparse
 import types
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Literal, Union, get_args, get_origin
 
 from pydantic import TypeAdapter, ValidationError
 from pydantic.fields import FieldInfo
 
+from stream_cgzsl.bus import Bus, connect
 from stream_cgzsl.bus.topics import Topics
+from stream_cgzsl.runtime.settings import Settings, load, pairs
 from stream_cgzsl.schemas.fields import Name
-from stream_cgzsl.settings import Settings, load, pairs
 
 STREAM = ("bus", "prefix", "topics", "log_level")
 GENESIS = ("attributes", "features", "signed", "shared", "seed")
@@ -26,7 +29,7 @@ _NAME: TypeAdapter[str] = TypeAdapter(Name)
 
 
 def add(parser: argparse.ArgumentParser, *groups: tuple[str, ...]) -> None:
-    """Adds a flag for every setting named, and `--settings FILE`."""
+    """Adds a flag for each of these settings, and `--settings FILE`."""
     parser.add_argument("--settings", type=Path, metavar="FILE", help="a TOML file with settings")
     for name in (name for group in groups for name in group):
         info = Settings.model_fields[name]
@@ -52,7 +55,7 @@ def _add_one(parser: argparse.ArgumentParser, name: str, info: FieldInfo) -> Non
 
 
 def positive(text: str) -> int:
-    """The type of a flag that counts something."""
+    """The type of a flag that is a count of at least 1."""
     number = int(text)
     if number < 1:
         raise argparse.ArgumentTypeError(f"{number} is less than 1")
@@ -60,15 +63,15 @@ def positive(text: str) -> int:
 
 
 def words(text: str) -> str:
-    """The type of a flag that goes into the ledger as it is."""
+    """The type of a flag that goes into the ledger unchanged."""
     try:
         return _NAME.validate_python(text)
     except ValidationError as error:
-        raise argparse.ArgumentTypeError("1 to 256 characters on one line are expected") from error
+        raise argparse.ArgumentTypeError("expected 1 to 256 characters on one line") from error
 
 
 def settings_from(arguments: argparse.Namespace) -> Settings:
-    """The settings of a command: its flags over the environment over its file. Raises `UsageError`."""
+    """The settings of a command: flags override the environment, which overrides the file. Raises `UsageError`."""
     flags: dict[str, Any] = {name: getattr(arguments, name, None) for name in Settings.model_fields}
     for table in ("topics", "options"):
         if flags[table] is not None:
@@ -78,3 +81,13 @@ def settings_from(arguments: argparse.Namespace) -> Settings:
 
 def topics_from(settings: Settings) -> Topics:
     return Topics(settings.prefix, settings.topics)
+
+
+@contextmanager
+def open_stream(arguments: argparse.Namespace, roles: Iterable[str]) -> Iterator[tuple[Bus, Topics]]:
+    """The bus and the topics of a command, connected; the topics of these roles must exist and be kept as they must."""
+    settings = settings_from(arguments)
+    topics = topics_from(settings)
+    with connect(settings.bus) as bus:
+        topics.require(bus, roles)
+        yield bus, topics

@@ -1,8 +1,8 @@
-"""`replay`: train the windows of a ledger again from their ranges, and compare; or learn them with other settings.
+"""`replay`: train the windows of a ledger again and compare the results; or learn them with other settings.
 
 Verdicts: identical; equivalent (another environment, within the stated bounds); different; inputs differ; not
-verifiable (records expired). The exit code is 0 when all are identical or equivalent; else 10 where any is different,
-else 11 where inputs differ, else 12 where some cannot be verified.
+verifiable (records expired). The exit code is 0 when all are identical or equivalent; else 10 if any is different, else
+11 if inputs differ, else 12 if some cannot be verified.
 """
 
 from __future__ import annotations
@@ -14,27 +14,30 @@ from stream_cgzsl.bus import Bus, connect
 from stream_cgzsl.bus.topics import Topics
 from stream_cgzsl.cli.flags import STREAM, add, settings_from, topics_from
 from stream_cgzsl.errors import UsageError
+from stream_cgzsl.runtime.settings import pairs
 from stream_cgzsl.schemas import LedgerRecord
-from stream_cgzsl.settings import pairs
 
 
-def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    parser = commands.add_parser("replay", help="train a ledger's windows again and compare", description=__doc__)
-    parser.add_argument("--verify", action="store_true", help="compare with the ledger (what it does without --with)")
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--verify", action="store_true", help="compare with the ledger (the default without --with)")
     parser.add_argument(
-        "--from", dest="first", type=int, default=1, metavar="N", help="begin at window N, from a snapshot"
+        "--from", dest="first", type=int, default=1, metavar="N", help="start at window N, from a snapshot"
     )
-    parser.add_argument("--until", type=int, metavar="N", help="end with window N")
+    parser.add_argument("--until", type=int, metavar="N", help="stop after window N")
     parser.add_argument(
-        "--with", dest="overrides", action="append", metavar="NAME=VALUE", help="learner=NAME or an option of it"
+        "--with",
+        dest="overrides",
+        action="append",
+        metavar="NAME=VALUE",
+        help="learner=NAME, or an option of the learner; may be repeated",
     )
     parser.add_argument("--to", metavar="PREFIX", help="with --with: publish the result under this prefix")
     add(parser, (*STREAM, "device", "threads"))
-    parser.set_defaults(run=run)
 
 
 def run(arguments: argparse.Namespace) -> int:
-    from stream_cgzsl.environment import choose_device, prepare
+    from stream_cgzsl.runtime.devices import choose_device
+    from stream_cgzsl.runtime.environment import prepare_torch
     from stream_cgzsl.windows.ledger import read_all
 
     settings = settings_from(arguments)
@@ -42,10 +45,10 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.verify and arguments.overrides:
         raise UsageError("--verify compares with the ledger, --with changes what is learned: choose one")
     if arguments.to and not arguments.overrides:
-        raise UsageError("--to publishes what --with learned: say what to change")
+        raise UsageError("--to publishes what --with learned: say what to change with --with")
     if arguments.overrides and arguments.first != 1:
-        raise UsageError("--with learns all windows anew: it cannot begin with --from")
-    prepare(settings.threads)
+        raise UsageError("--with learns all windows again: leave --from out")
+    prepare_torch(settings.threads)
     device = choose_device(settings.device)
     with connect(settings.bus) as bus:
         topics.require(bus, ("attributes", "features", "windows"))
@@ -58,7 +61,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _verify(bus: Bus, topics: Topics, records: list[LedgerRecord], arguments: argparse.Namespace, device: str) -> int:
-    from stream_cgzsl.windows.replay import exit_code, verify
+    from stream_cgzsl.history.replay import exit_code, verify
 
     verdicts = []
     for replayed in verify(bus, topics, records, device, arguments.first, arguments.until):
@@ -71,9 +74,9 @@ def _verify(bus: Bus, topics: Topics, records: list[LedgerRecord], arguments: ar
 def _what_if(bus: Bus, topics: Topics, records: list[LedgerRecord], arguments: argparse.Namespace, device: str) -> int:
     from contextlib import ExitStack
 
-    from stream_cgzsl.lineage import Configuration
-    from stream_cgzsl.windows.relearn import INPUT_ROLES, beside, relearn
-    from stream_cgzsl.windows.restore import configuration_at
+    from stream_cgzsl.history.relearn import INPUT_ROLES, relearn, sharing_inputs
+    from stream_cgzsl.history.restore import configuration_at
+    from stream_cgzsl.history.stream_learner import Configuration
 
     old = configuration_at(records, len(records) - 1)
     changes: dict[str, Any] = pairs(arguments.overrides, "--with")
@@ -83,12 +86,12 @@ def _what_if(bus: Bus, topics: Topics, records: list[LedgerRecord], arguments: a
     with ExitStack() as stack:
         into = None
         if arguments.to is not None:
-            target = beside(topics, arguments.to)
+            target = sharing_inputs(topics, arguments.to)
             bus.create(spec for spec in target.specs() if spec.name not in {target[role] for role in INPUT_ROLES})
             if bus.end_offsets(target["windows"])[0]:
                 raise UsageError(f"{bus.url}: the prefix {arguments.to!r} has a ledger already; choose another")
             into = (stack.enter_context(bus.publisher(f"{arguments.to}.learner")), target)
         for window in relearn(bus, topics, records, configuration, device, arguments.until, into):
-            told = window.error or window.generation.digest[:12]
-            print(f"window {window.number:4} {window.kind:9} {told}", flush=True)
+            result = window.error or window.generation.digest[:12]
+            print(f"window {window.number:4} {window.kind:9} {result}", flush=True)
     return 0

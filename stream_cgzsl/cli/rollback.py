@@ -1,30 +1,26 @@
-"""`rollback N`: make an earlier generation the newest one again. The learner does it, and writes it into the ledger."""
+"""`rollback N`: make an earlier generation the newest one again. The learner does it and records it in the ledger."""
 
 from __future__ import annotations
 
 import argparse
 
-from stream_cgzsl.bus import connect
-from stream_cgzsl.cli.flags import STREAM, add, positive, settings_from, topics_from, words
+from stream_cgzsl.cli.flags import STREAM, add, open_stream, positive, words
 from stream_cgzsl.errors import UsageError
 from stream_cgzsl.schemas import Rollback, encode
 
 
-def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    parser = commands.add_parser("rollback", help="go back to an earlier generation", description=__doc__)
+def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("generation", type=positive, help="its number")
-    parser.add_argument("--reason", type=words, default="rollback", help="a word or two for the ledger")
+    parser.add_argument(
+        "--reason", type=words, default="rollback", help="a short text for the ledger (default: rollback)"
+    )
     add(parser, STREAM)
-    parser.set_defaults(run=run)
 
 
 def run(arguments: argparse.Namespace) -> None:
     from stream_cgzsl.windows.ledger import read_last
 
-    settings = settings_from(arguments)
-    topics = topics_from(settings)
-    with connect(settings.bus) as bus:
-        topics.require(bus, ("control", "windows"))
+    with open_stream(arguments, ("control", "windows")) as (bus, topics):
         last, _ = read_last(bus, topics)
         newest = 0 if last is None else last.number
         if not 1 <= arguments.generation <= newest:

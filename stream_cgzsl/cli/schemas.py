@@ -8,11 +8,9 @@ from pathlib import Path
 from stream_cgzsl.errors import UsageError
 
 
-def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    parser = commands.add_parser("schemas", help="export the schemas of all events", description=__doc__)
+def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("action", choices=("export",))
-    parser.add_argument("directory", type=Path, help="where to write; made when it is not there")
-    parser.set_defaults(run=run)
+    parser.add_argument("directory", type=Path, help="where to write; created if it does not exist")
 
 
 def run(arguments: argparse.Namespace) -> None:

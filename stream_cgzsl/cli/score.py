@@ -7,15 +7,13 @@ import argparse
 from stream_cgzsl.cli.flags import PAGES, SERVING, STREAM, add, settings_from, topics_from
 
 
-def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    parser = commands.add_parser("score", help="run a scorer", description=__doc__)
+def add_arguments(parser: argparse.ArgumentParser) -> None:
     add(parser, STREAM, SERVING, PAGES, ("device",))
-    parser.set_defaults(run=run)
 
 
 def run(arguments: argparse.Namespace) -> None:
     settings = settings_from(arguments)
-    from stream_cgzsl.metrics import ScorerMetrics
+    from stream_cgzsl.runtime.metrics import ScorerMetrics
     from stream_cgzsl.workers.process import serve
     from stream_cgzsl.workers.scorer import ScorerWorker
 

@@ -1,4 +1,4 @@
-"""`topics show|create|check|acls`: the topics of a stream, and who must be allowed what on a Kafka cluster."""
+"""`topics show|create|check|acls`: the topics of a stream, and the rights its users need on a Kafka cluster."""
 
 from __future__ import annotations
 
@@ -6,29 +6,25 @@ import argparse
 import shlex
 
 from stream_cgzsl.bus import Bus, connect
-from stream_cgzsl.bus.access import ACCESS, acl_commands
-from stream_cgzsl.bus.secrets import without_password
+from stream_cgzsl.bus.acls import ACLS, acl_commands
 from stream_cgzsl.bus.topics import Topics
 from stream_cgzsl.cli.flags import STREAM, add, positive, settings_from, topics_from
 from stream_cgzsl.errors import TopicMissing, UsageError
+from stream_cgzsl.runtime.secrets import without_password
+from stream_cgzsl.runtime.settings import Settings
 from stream_cgzsl.schemas import ROLES
-from stream_cgzsl.settings import Settings
 
 
-def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    parser = commands.add_parser(
-        "topics", help="show, create or check the topics; print the rights they need", description=__doc__
-    )
+def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("action", choices=("show", "create", "check", "acls"))
     parser.add_argument(
-        "--partitions", type=positive, default=4, help="of the topics that may have several (default: 4)"
+        "--partitions", type=positive, default=4, help="partitions of the topics that may have several (default: 4)"
     )
-    acls = parser.add_argument_group("acls", "prints commands for kafka-acls.sh and connects to nothing")
-    acls.add_argument("--for", dest="user", choices=tuple(ACCESS), help="whose rights (default: everyone's)")
-    acls.add_argument("--principal", metavar="NAME", help="who gets them (default: User:PREFIX-learner and so on)")
-    acls.add_argument("--command-config", metavar="FILE", help="is handed on: how kafka-acls.sh logs in")
+    acls = parser.add_argument_group("acls", "prints commands for kafka-acls.sh, without connecting to anything")
+    acls.add_argument("--for", dest="user", choices=tuple(ACLS), help="whose rights (default: everyone's)")
+    acls.add_argument("--principal", metavar="NAME", help="the principal (default: User:PREFIX-learner and so on)")
+    acls.add_argument("--command-config", metavar="FILE", help="passed on to kafka-acls.sh: how it logs in")
     add(parser, STREAM)
-    parser.set_defaults(run=run)
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -41,8 +37,8 @@ def run(arguments: argparse.Namespace) -> int:
         if arguments.action == "create":
             before = bus.topics()
             bus.create(topics.specs(arguments.partitions))
-            made = [spec.name for spec in topics.specs() if spec.name not in before]
-            print(f"{bus.url}: created {', '.join(made) or 'nothing, all topics exist'}")
+            created = [spec.name for spec in topics.specs() if spec.name not in before]
+            print(f"{bus.url}: created {', '.join(created) or 'nothing, all topics exist'}")
         elif arguments.action == "show":
             show(bus, topics)
         problems = topics.problems(bus)
@@ -50,15 +46,17 @@ def run(arguments: argparse.Namespace) -> int:
             for problem in problems:
                 print(f"stream-cgzsl: {problem}")
             if not problems:
-                print(f"{bus.url}: all {len(ROLES)} topics of {topics.prefix!r} are there and kept as they should be")
+                print(
+                    f"{bus.url}: all {len(ROLES)} topics of {topics.prefix!r} exist and are configured as they must be"
+                )
             return problems[0].exit_code if problems else 0
     return TopicMissing.exit_code if len(problems) == len(ROLES) else 0
 
 
 def show(bus: Bus, topics: Topics) -> None:
-    there = bus.topics()
+    existing = bus.topics()
     for role in ROLES.values():
-        spec = there.get(topics[role.name])
+        spec = existing.get(topics[role.name])
         if spec is None:
             print(f"{topics[role.name]:32} missing")
             continue
@@ -68,16 +66,15 @@ def show(bus: Bus, topics: Topics) -> None:
 
 def print_acls(arguments: argparse.Namespace, settings: Settings, topics: Topics) -> None:
     if not settings.bus.startswith("kafka://"):
-        raise UsageError(
-            f"{without_password(settings.bus)}: only a Kafka cluster has access rights; say which with --bus kafka://host:port"
-        )
-    from stream_cgzsl.bus.kafka_settings import addresses
+        url = without_password(settings.bus)
+        raise UsageError(f"{url}: only a Kafka cluster has access rights; name one with --bus kafka://host:port")
+    from stream_cgzsl.bus.kafka.settings import addresses
 
     start = ["kafka-acls.sh", "--bootstrap-server", ",".join(addresses(settings.bus))]
     if arguments.command_config is not None:
         start += ["--command-config", arguments.command_config]
-    for user in ACCESS if arguments.user is None else (arguments.user,):
+    for user in ACLS if arguments.user is None else (arguments.user,):
         principal = arguments.principal or f"User:{topics.prefix}-{user}"
-        print(f"# {user}: {ACCESS[user].purpose}")
-        for words in acl_commands(ACCESS[user].rights(topics), principal, start):
+        print(f"# {user}: {ACLS[user].purpose}")
+        for words in acl_commands(ACLS[user].rights(topics), principal, start):
             print(shlex.join(words))

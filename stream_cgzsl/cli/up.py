@@ -1,4 +1,4 @@
-"""`up`: run the learner, a scorer and the evaluator of a stream together, on one bus, until Ctrl-C.
+"""`up`: run the learner, a scorer and the evaluator of a stream until Ctrl-C.
 
 With --port N their pages are at N, N+1 and N+2.
 """
@@ -23,16 +23,16 @@ from stream_cgzsl.cli.flags import (
 )
 
 
-def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    parser = commands.add_parser("up", help="run learner, scorer and evaluator together", description=__doc__)
-    parser.add_argument("--partitions", type=positive, default=4, help="of the topics that are created (default: 4)")
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--partitions", type=positive, default=4, help="partitions of topics that are created (default: 4)"
+    )
     add(parser, STREAM, GENESIS, LEARNING, CUTS, SERVING, EVALUATION, PAGES)
-    parser.set_defaults(run=run)
 
 
 def run(arguments: argparse.Namespace) -> int:
     from stream_cgzsl.workers.process import start_logging, stop_on_signals
-    from stream_cgzsl.workers.together import run_together
+    from stream_cgzsl.workers.supervisor import run_together
 
     settings = settings_from(arguments)
     with connect(settings.bus) as bus:

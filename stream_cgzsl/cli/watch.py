@@ -1,4 +1,4 @@
-"""`watch`: a page on this machine that follows a running stream from its bus, until Ctrl-C."""
+"""`watch`: serve a page that follows a running stream, until Ctrl-C."""
 
 from __future__ import annotations
 
@@ -12,12 +12,10 @@ log = logging.getLogger("watch")
 PORT = 8050
 
 
-def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    parser = commands.add_parser("watch", help="serve a page that follows a stream", description=__doc__)
+def add_arguments(parser: argparse.ArgumentParser) -> None:
     add(parser, STREAM)
     parser.add_argument("--host", help="address of the page (default: 127.0.0.1, for this machine only)")
     parser.add_argument("--port", help=f"port of the page; 0: any free one (default: {PORT})")
-    parser.set_defaults(run=run)
 
 
 def run(arguments: argparse.Namespace) -> None:
@@ -28,10 +26,10 @@ def run(arguments: argparse.Namespace) -> None:
     settings = settings_from(arguments)
     start_logging(settings.log_level)
     if not is_loopback(settings.host):
-        log.warning("whoever can reach %s can watch the stream: there is no password", settings.host)
+        log.warning("everyone who can reach %s can watch the stream: the page has no password", settings.host)
     port = PORT if settings.port is None else settings.port
-    watch(settings.bus, topics_from(settings), settings.host, port, stop_on_signals(), _tell)
+    watch(settings.bus, topics_from(settings), settings.host, port, stop_on_signals(), _print_url)
 
 
-def _tell(url: str) -> None:
-    print(f"{url} shows the stream; Ctrl-C ends it", flush=True)
+def _print_url(url: str) -> None:
+    print(f"{url} shows the stream; press Ctrl-C to stop", flush=True)

@@ -1,1 +1,1 @@
-"""The first five minutes: a small world told as a stream, by real workers on a real bus."""
+"""The demo: synthetic classes on a real bus with real workers, in half a minute."""

@@ -1,1 +1,1 @@
-"""How good a generation is, found beside the stream: nothing in here is ever trained on."""
+"""How accurate a generation is. Nothing measured here is ever trained on."""

@@ -1,31 +1,32 @@
-"""Testing one generation: everything its `Evaluation` says."""
+"""Testing one generation."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
-from stream_cgzsl.evaluation.answers import accuracies, ask, in_batches
+from stream_cgzsl.evaluation.answers import accuracies, classify, in_batches
 from stream_cgzsl.evaluation.curve import seen_unseen_curve
-from stream_cgzsl.evaluation.forgetting import Shares, best_since_learned, forgetting
-from stream_cgzsl.evaluation.movement import movement
-from stream_cgzsl.generation import Array, Generation
-from stream_cgzsl.schemas import Evaluation
+from stream_cgzsl.evaluation.examples import accuracy_by_examples
+from stream_cgzsl.evaluation.forgetting import ClassAccuracies, best_since_learned, forgetting
+from stream_cgzsl.evaluation.projection_drift import projection_drift
+from stream_cgzsl.schemas import Array, Evaluation
+from stream_cgzsl.serving.generation import Generation
 
 
 def evaluate(
     generation: Generation,
     before: Generation | None,
     rows: Mapping[str, Sequence[Array]],
-    best: Shares,
+    best: ClassAccuracies,
     alive: Callable[[], None] = lambda: None,
 ) -> Evaluation:
-    """`before` is the generation before, where it can be had, `best` that of the evaluation before.
+    """`before` is the previous generation, if it is still there; `best` is that of the previous evaluation.
 
-    Rows of classes the generation does not know are not asked about; one that cannot tell its classes apart is asked
-    nothing at all. `alive` is called often and may raise to stop.
+    Rows of classes that the generation does not know are ignored, and all rows if it is not servable. `alive` is called
+    often and may raise to stop.
     """
-    asked = in_batches(generation.class_ids, rows) if generation.servable else ()
-    answers = ask(generation, asked, alive)
+    batches = in_batches(generation.class_ids, rows) if generation.servable else ()
+    answers = classify(generation, batches, alive)
     found = accuracies(generation, answers)
     learned = {class_id for class_id, seen in zip(generation.class_ids, generation.seen, strict=True) if seen}
     curve = seen_unseen_curve(answers, generation.seen)
@@ -40,5 +41,6 @@ def evaluate(
         area=None if curve is None else curve.area,
         per_class=dict(found.per_class),
         best=best_since_learned(best, learned, found.per_class),
-        movement=movement(before, generation),
+        movement=projection_drift(before, generation),
+        by_examples=accuracy_by_examples(generation, found.per_class),
     )

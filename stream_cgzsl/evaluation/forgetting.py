@@ -1,4 +1,4 @@
-"""Forgetting: how much worse learned classes are than they once were."""
+"""Forgetting: how far the accuracies of seen classes are below their best."""
 
 from __future__ import annotations
 
@@ -6,25 +6,25 @@ from collections.abc import Mapping, Set
 
 import numpy as np
 
-Shares = Mapping[str, float]
-"""An accuracy for each class id."""
+ClassAccuracies = Mapping[str, float]
+"""By class id."""
 
 
-def forgetting(best: Shares, learned: Set[str], now: Shares) -> float | None:
-    """The mean of best minus now over the learned classes that have both; one that is better than ever counts as 0.
+def forgetting(best: ClassAccuracies, learned: Set[str], now: ClassAccuracies) -> float | None:
+    """The mean of best minus now over the seen classes that have both; a class at a new best counts as 0.
 
-    `best` comes from the evaluation before: a class counts from the second evaluation on in which it is learned. None
-    while there is no such class.
+    `best` comes from the previous evaluation, so a class counts from its second evaluation as a seen class. None while
+    there is no such class.
     """
     losses = [max(0.0, best[class_id] - now[class_id]) for class_id in sorted(best.keys() & now.keys() & learned)]
     return float(np.mean(losses)) if losses else None
 
 
-def best_since_learned(best: Shares, learned: Set[str], now: Shares) -> dict[str, float]:
-    """The best after this evaluation, by class id in order.
+def best_since_learned(best: ClassAccuracies, learned: Set[str], now: ClassAccuracies) -> dict[str, float]:
+    """The best accuracies after this evaluation, by class id in order.
 
-    A class that is learned no longer (retired, or rolled back to its description) is left out: should it be learned
-    again, it starts afresh.
+    A class that is no longer seen (retired, or rolled back to its description) is left out: if it is learned again, it
+    starts from scratch.
     """
     known = sorted((best.keys() | now.keys()) & learned)
     return {class_id: max(best.get(class_id, 0.0), now.get(class_id, 0.0)) for class_id in known}

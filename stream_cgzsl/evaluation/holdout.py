@@ -1,6 +1,4 @@
-"""The labelled examples a generation is tested with: kept in memory, within a budget, the same ones in whatever order
-they came.
-"""
+"""The labelled examples a generation is tested with: in memory, within a budget, the same in any order of arrival."""
 
 from __future__ import annotations
 
@@ -9,80 +7,70 @@ from typing import NamedTuple
 
 import numpy as np
 
-from stream_cgzsl.generation import Array
-from stream_cgzsl.windows.gather import hash_id
-from stream_cgzsl.windows.kept import share
+from stream_cgzsl.schemas import Array
+from stream_cgzsl.windows.bottom_k import BottomK
+from stream_cgzsl.windows.validation import hash_id
 
-_BESIDE_BYTES = 512  # what Python needs for a row besides its numbers
+_OVERHEAD_BYTES = 512  # what Python needs for a row besides its numbers
 
 
 class Place(NamedTuple):
+    """Where a record is in the holdout topic."""
+
     partition: int
     offset: int
 
 
-class _Row(NamedTuple):
-    place: Place
-    vector: Array
-
-
 class Holdout:
-    """Test rows by class, of known and of unknown classes alike: those that are not described yet wait here.
+    """Test rows by class. Rows of classes that are not described yet are kept too: their description may follow.
 
-    An id counts once: of several records with one id, that at the lowest place does. Where there are more rows than
-    `budget_bytes` hold, every class keeps those with the smallest hashes of their ids (of their values, where they have
-    none), equally many of each class as far as it has them. What is kept depends on the records alone.
+    An id counts once: of several records with one id, the one at the lowest place. Where there are more rows than
+    `budget_bytes` hold, every class keeps those with the smallest hashes of their ids (of their values, if they have
+    none), equally many per class as far as it has them. What is kept depends on the records alone.
     """
 
     def __init__(self, features: int, budget_bytes: int) -> None:
-        self._budget = max(1, budget_bytes // (4 * features + _BESIDE_BYTES))
-        self._slack = max(16, self._budget // 8)  # room between two trims, so that trimming stays rare
-        self._most = self._budget + self._slack
-        self._rows: dict[str, dict[bytes, _Row]] = {}
-        self._class_of: dict[bytes, str] = {}  # the class of each kept row
-        self._counts: dict[str, int] = {}
-        self._ceiling: dict[str, bytes] = {}  # class -> no hash above this one is kept any more
+        self._bottom = BottomK(budget_bytes // (4 * features + _OVERHEAD_BYTES))
+        self._slack = max(16, self._bottom.budget // 8)  # room between two trims, so that trimming stays rare
+        self._most = self._bottom.budget + self._slack
+        self._rows: dict[str, dict[tuple[bytes, Place], Array]] = {}
+        self._held: dict[bytes, tuple[str, Place]] = {}  # the class and place of every kept hash
 
     def __len__(self) -> int:
-        return len(self._class_of)
+        return len(self._held)
 
     def add(self, class_id: str, id: str | None, vector: Array, place: Place) -> None:
-        """Takes a copy of the vector. A place must not be added twice."""
+        """Copies the vector. A place must not be added twice."""
         row = np.array(vector, np.float32)
-        key = _by_value(row, place) if id is None else hash_id("holdout", id)
-        holder = self._class_of.get(key)
-        if holder is not None:
-            if self._rows[holder][key].place < place:
+        digest = _hash_value(row, place) if id is None else hash_id("holdout", id)
+        counts = self._bottom.counts
+        held = self._held.get(digest)
+        if held is not None:
+            other_class, other_place = held
+            if other_place < place:
                 return
-            del self._rows[holder][key]
-            self._counts[holder] -= 1
-        self._counts[class_id] = self._counts.get(class_id, 0) + 1
-        if key > self._ceiling.get(class_id, key):
-            self._class_of.pop(key, None)
+            del self._rows[other_class][digest, other_place], self._held[digest]
+            counts[other_class] -= 1
+        counts[class_id] = counts.get(class_id, 0) + 1
+        if digest > self._bottom.ceilings.get(class_id, digest):
             return
-        self._rows.setdefault(class_id, {})[key] = _Row(place, row)
-        self._class_of[key] = class_id
-        if len(self._class_of) > self._most:
+        self._rows.setdefault(class_id, {})[digest, place] = row
+        self._held[digest] = (class_id, place)
+        if len(self._held) > self._most:
             self._trim()
 
     def rows(self) -> dict[str, list[Array]]:
         """What is kept, by class, each class's rows in the order of their hashes."""
-        if sum(self._counts.values()) > self._budget:
-            self._trim()
-        return {class_id: [rows[key].vector for key in sorted(rows)] for class_id, rows in self._rows.items() if rows}
+        self._trim()
+        return {class_id: [rows[entry] for entry in sorted(rows)] for class_id, rows in self._rows.items() if rows}
 
     def _trim(self) -> None:
-        """Brings every class down to its share. Shares only fall: no row that is let go here is missed later."""
-        limit = share(self._counts.values(), self._budget)
-        for class_id, rows in self._rows.items():
-            if len(rows) > limit:
-                keys = sorted(rows)
-                for key in keys[limit:]:
-                    del rows[key], self._class_of[key]
-                self._ceiling[class_id] = keys[limit - 1]
-        self._most = max(self._budget, len(self._class_of)) + self._slack  # every class keeps at least one
+        for class_id, _, drop in self._bottom.trim(self._rows):
+            for entry in drop:
+                del self._rows[class_id][entry], self._held[entry[0]]
+        self._most = max(self._bottom.budget, len(self._held)) + self._slack  # every class keeps at least one
 
 
-def _by_value(row: Array, place: Place) -> bytes:
-    """Equal values without an id are several rows: the place tells them apart, the hash decides which are kept."""
+def _hash_value(row: Array, place: Place) -> bytes:
+    """Equal values without an id are several rows: the place distinguishes them, the hash decides which are kept."""
     return hashlib.sha256(row.data).digest()[:16] + b"%d/%d" % place

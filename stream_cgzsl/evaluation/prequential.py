@@ -1,24 +1,24 @@
-"""Test, then train: how the generation before classifies a window's features before they are learned."""
+"""Test, then train: how the previous generation classifies a window's features before they are learned."""
 
 from __future__ import annotations
 
 from itertools import islice
 
-from stream_cgzsl.evaluation.answers import accuracies, ask, in_batches
-from stream_cgzsl.generation import Generation
+from stream_cgzsl.evaluation.answers import accuracies, classify, in_batches
 from stream_cgzsl.schemas import Prequential
-from stream_cgzsl.windows.kept import share
+from stream_cgzsl.serving.generation import Generation
+from stream_cgzsl.windows.bottom_k import share
 from stream_cgzsl.windows.window import Window
 
 ROWS = 10_000
-"""Features looked at, at most: enough to know accuracies by, and nothing beside reading a large window."""
+"""The most features to classify: enough for an accuracy, and cheap compared with reading a large window."""
 
 
 def prequential(before: Generation | None, window: Window) -> Prequential | None:
-    """Accuracies of `before` on the window's kept features; None where it could not be asked about any of them.
+    """Accuracies of `before` on the window's kept features; None if it could not classify any of them.
 
-    Of each class the first rows in training order, equally many as far as it has them. Classes that `before` does not
-    know are left out, and so are those that the window retires and describes anew.
+    The first rows of each class in training order, equally many per class as far as it has them. Classes that `before`
+    does not know are left out, and so are classes that the window retires and describes again.
     """
     if before is None or not before.servable:
         return None
@@ -28,6 +28,6 @@ def prequential(before: Generation | None, window: Window) -> Prequential | None
         return None
     given = dict(islice(given.items(), ROWS))
     most = share([len(rows) for rows in given.values()], ROWS)
-    answers = ask(before, in_batches(before.class_ids, {c: rows[:most] for c, rows in given.items()}))
+    answers = classify(before, in_batches(before.class_ids, {c: rows[:most] for c, rows in given.items()}))
     found = accuracies(before, answers)
     return Prequential(rows=len(answers.truth), seen=found.seen, unseen=found.unseen)

@@ -1,4 +1,4 @@
-"""How a window becomes knowledge. `create` makes any learner by name; its module is imported only then."""
+"""How a window becomes a generation. `create` makes a learner by name and imports its module only then."""
 
 from __future__ import annotations
 
@@ -10,26 +10,25 @@ from stream_cgzsl.errors import UsageError
 from stream_cgzsl.learners.interface import Factory, Learner, Space
 
 _FACTORIES = {
-    "episodic": "episodic:Episodic",
-    "closed-form": "closed_form:ClosedForm",
-    "ridge": "ridge:Ridge",
-    "paper": "paper:Paper",
-    "authors-code": "authors_code:AuthorsCode",
-    "adversarial": "adversarial:Adversarial",
-    "joint": "joint:Joint",
+    "evidence": "kernel.evidence:Evidence",
+    "episodic": "kernel.episodic:Episodic",
+    "closed-form": "kernel.closed_form:ClosedForm",
+    "ridge": "kernel.ridge:Ridge",
+    "paper": "gan.paper:Paper",
+    "authors-code": "gan.authors_code:AuthorsCode",
+    "adversarial": "gan.adversarial:Adversarial",
+    "joint": "kernel.joint:Joint",
 }
 
 LEARNERS = tuple(_FACTORIES)
-"""Every learner's name, the default first."""
-
-DEFAULT = LEARNERS[0]
+"""Every learner's name."""
 
 BOUNDS = ("joint",)
-"""Learners that keep every example: something to compare with, never something to run on a stream."""
+"""Learners that keep every example: an upper bound to compare with, never to be run on a stream."""
 
 
 def create(name: str, space: Space, options: Mapping[str, Any] | None = None, device: str = "cpu") -> Learner:
-    """The learner `name`, knowing nothing yet. Unknown names, options and devices raise `UsageError`."""
+    """An untrained learner. Raises `UsageError` for unknown names, options and devices."""
     if name not in _FACTORIES:
         raise UsageError(f"there is no learner {name!r}; there are: {', '.join(LEARNERS)}")
     module, factory = _FACTORIES[name].split(":")

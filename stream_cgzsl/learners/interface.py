@@ -1,4 +1,4 @@
-"""How a window becomes knowledge: what every learner offers."""
+"""What every learner offers: windows in, generations out."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from stream_cgzsl.errors import Cancelled
-from stream_cgzsl.generation import Generation
+from stream_cgzsl.serving.generation import Generation
 from stream_cgzsl.windows.window import Window
 
 
@@ -37,7 +37,7 @@ class Snapshot:
 
 @dataclass(frozen=True)
 class Progress:
-    """Told while training: how far, and the latest value of each loss term."""
+    """Progress of training: the step, and the latest value of each loss term."""
 
     step: int
     steps: int
@@ -45,7 +45,7 @@ class Progress:
 
 
 class Monitor:
-    """What a caller hands to `fit` to watch it and to stop it. This one watches nothing and never stops."""
+    """Lets the caller of `fit` watch and cancel it. This one does neither."""
 
     def progress(self, progress: Progress) -> None:
         """Called now and then from the training loop; must return quickly."""
@@ -101,10 +101,10 @@ class Learner(ABC):
         """Becomes the learner that took the snapshot. Raises `ValueError` when it is of another learner or space."""
 
     def generate(self, class_ids: Sequence[str], rows: int) -> npt.NDArray[np.float32] | None:  # noqa: ARG002
-        """Features as replay makes them, `rows` of each of these learned classes (at least one): [classes, rows, features].
+        """Replayed features, `rows` of each of these learned classes (at least one): [classes, rows, features].
 
-        They are in the published feature space, at length 1, and the same ones every time; the learner stays as it
-        is. None from a learner that replays nothing. Raises `UsageError` for a class without examples.
+        They are in the published feature space, at length 1, and the same ones every time; the learner does not
+        change. None from a learner without replay. Raises `UsageError` for a class without examples.
         """
         return None
 

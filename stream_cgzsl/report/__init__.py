@@ -1,1 +1,1 @@
-"""What people look at: a run or a study as one page, and a page that follows a stream."""
+"""Web pages: the report of a run or a study, and a live page that follows a stream."""

@@ -1,29 +1,31 @@
-"""Everything a report shows, as one value that is written to `report.json` and read back. The page adds nothing to it.
+"""Everything a report shows, as one value that is written to `report.json` and read back.
 
-Accuracies, forgetting and areas are in percent. Windows are those that trained; `number` is the ledger's.
+Accuracies, forgetting and areas are in percent. Only windows that trained are listed; `number` is the ledger's.
 """
 
 from __future__ import annotations
 
 from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
+
+from stream_cgzsl.schemas.event import Model
 
 
-class Piece(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-
-class Figures(Piece):
-    """mSA, mUA and mH of one reading of a run; None where a setting has no such figure."""
+class Figures(Model):
+    """Mean seen, unseen and harmonic accuracy over the windows of a run; None where a setting has no such figure."""
 
     mSA: float | None
     mUA: float | None
     mH: float | None
 
+    @property
+    def values(self) -> tuple[float | None, float | None, float | None]:
+        return self.mSA, self.mUA, self.mH
 
-class WindowLine(Piece):
-    """One window of a run: what it brought, how good its generation is, and what training cost."""
+
+class WindowLine(Model):
+    """One window of a run: its inputs, the accuracy of its generation, and the cost of training."""
 
     number: int
     described: int
@@ -31,7 +33,7 @@ class WindowLine(Piece):
     seen: int
     unseen: int
     digest: str
-    seen_accuracy: float | None  # as of this window, on everything known by then
+    seen_accuracy: float | None  # as of this window, on all classes known by then
     unseen_accuracy: float | None
     harmonic: float | None
     recalculated_seen: float | None  # the final model on this window's label space
@@ -41,47 +43,49 @@ class WindowLine(Piece):
     prequential_unseen: float | None
     forgetting: float | None
     area: float | None
+    overall: float | None = None  # over all classes known by then
+    by_examples: dict[str, float] = Field(default_factory=dict)  # by how many examples they have had
     losses: dict[str, float] = Field(default_factory=dict)
     replay_kept: int | None = None
     replay_rejected: int | None = None
     seconds_training: float
 
 
-class PaperRow(Piece):
+class PaperRow(Model):
     """A system of the paper's table for the same data set and setting."""
 
     system: str
     figures: Figures
 
 
-class CurvePoint(Piece):
+class CurvePoint(Model):
     seen: float
     unseen: float
 
 
-class Similar(Piece):
+class Similar(Model):
     class_id: str
     similarity: float
     seen: bool
 
 
-class Neighbours(Piece):
-    """Which projections an unseen class's mean test feature is most similar to, in one window, best first."""
+class Neighbours(Model):
+    """The projections that are most similar to an unseen class's mean test feature in one window, best first."""
 
     window: int
     top: tuple[Similar, ...]
 
 
-class SimilarityPanel(Piece):
-    """One unseen class over the windows; `learned_in` is the window that brought its first features, if any did."""
+class SimilarityPanel(Model):
+    """One unseen class over the windows; `learned_in` is the window with its first features, if there is one."""
 
     class_id: str
     learned_in: int | None
     windows: tuple[Neighbours, ...]
 
 
-class MapPoint(Piece):
-    """A feature in the plane of the two strongest directions; `class_index` points into `FeatureMap.class_ids`."""
+class MapPoint(Model):
+    """A feature in the plane of the two principal components; `class_index` is an index into `FeatureMap.class_ids`."""
 
     x: float
     y: float
@@ -89,12 +93,12 @@ class MapPoint(Piece):
     replayed: bool
 
 
-class FeatureMap(Piece):
+class FeatureMap(Model):
     class_ids: tuple[str, ...]
     points: tuple[MapPoint, ...]
 
 
-class RunDocument(Piece):
+class RunDocument(Model):
     kind: Literal["run"] = "run"
     title: str
     dataset: str
@@ -112,17 +116,19 @@ class RunDocument(Piece):
     recalculated: Figures
     forgetting: float | None
     area: float | None
+    overall: float | None = None
+    by_examples: dict[str, float] = Field(default_factory=dict)
     windows: tuple[WindowLine, ...]
     curve: tuple[CurvePoint, ...] = ()  # of the last generation
-    curve_point: CurvePoint | None = None  # where the learned offset stands
+    curve_point: CurvePoint | None = None  # where the learned offset is
     similarities: tuple[SimilarityPanel, ...] = ()
     map: FeatureMap | None = None
     seconds_training: float
     seconds_total: float
 
 
-class StudyRow(Piece):
-    """One line of a study's table. Deviations are over seeds; None where there was one run."""
+class StudyRow(Model):
+    """One row of a study's table. Deviations are over seeds; None if there was only one run."""
 
     label: str
     runs: int
@@ -131,14 +137,33 @@ class StudyRow(Piece):
     recalculated: Figures
     forgetting: float | None = None
     area: float | None = None
+    overall: float | None = None
+    by_examples: dict[str, float] = Field(default_factory=dict)
     paper: Figures | None = None
-    x: float | None = None  # where the row stands on the sweep's axis, if the study is a sweep
+    x: float | None = None  # its value on the sweep's axis, if the study is a sweep
     seconds: float
     settings: dict[str, Any] = Field(default_factory=dict)
     digest: str | None = None
 
 
-class StudyDocument(Piece):
+class Shot(Model):
+    """Mean per-class accuracies after k examples each of some classes, in percent."""
+
+    k: int
+    seen: float  # of the classes that were learned before
+    given: float  # of the classes with k examples
+    rest: float  # of the classes that are still unseen
+
+
+class FewShotCurve(Model):
+    """One learner in a few-shot study, mean over its draws. The library alone: no stream is involved."""
+
+    learner: str
+    shots: tuple[Shot, ...]
+    seconds: float
+
+
+class StudyDocument(Model):
     kind: Literal["study"] = "study"
     study: str
     title: str
@@ -150,4 +175,6 @@ class StudyDocument(Piece):
     environment: dict[str, Any]
     paper_extractor: str = "ResNet-101"
     x_label: str | None = None
-    rows: tuple[StudyRow, ...]
+    rows: tuple[StudyRow, ...] = ()
+    draws: int | None = None  # of a few-shot study, which has curves instead of rows
+    curves: tuple[FewShotCurve, ...] = ()

@@ -1,4 +1,4 @@
-"""HTML and SVG as trees. What is put in as text comes out as text, whoever wrote it: nothing here takes markup in a string."""
+"""HTML and SVG as trees. Text is always escaped: nothing here accepts markup in a string."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from typing import TypeAlias, Union
 from xml.etree.ElementTree import Element, tostring
 
 Node: TypeAlias = Union[Element, str, int, Iterable["Node"], None]  # noqa: UP007 - a name in quotes has no |
-"""What may stand inside an element. None is nothing, an iterable is its members in their order."""
+"""What an element may contain. None is nothing; an iterable is all its members, in order."""
 
 Value: TypeAlias = str | int | float | bool | None
 
 
 def el(tag: str, *children: Node, **attributes: Value) -> Element:
-    """An element. `class_` is the attribute `class`, `aria_label` is `aria-label`; None and False leave one out."""
+    """An element. `class_` becomes `class`, `aria_label` becomes `aria-label`; None and False leave it out."""
     element = Element(tag)
     for name, value in attributes.items():
         if value is not None and value is not False:
@@ -24,7 +24,7 @@ def el(tag: str, *children: Node, **attributes: Value) -> Element:
 
 
 def put(parent: Element, child: Node) -> None:
-    """Appends `child` to what `parent` holds."""
+    """Appends `child` to the content of `parent`."""
     if child is None:
         return
     if isinstance(child, Element):
@@ -40,7 +40,7 @@ def put(parent: Element, child: Node) -> None:
 
 
 def spell(value: str | int | float) -> str:
-    """A number as short as it can be at two decimals: a drawing needs no more, and there are many."""
+    """A number with at most two decimals: drawings need no more, and contain many."""
     if isinstance(value, float):
         text = f"{value:.2f}".rstrip("0").rstrip(".")
         return "0" if text == "-0" else text
@@ -48,12 +48,12 @@ def spell(value: str | int | float) -> str:
 
 
 def percent(fraction: float) -> str:
-    """A share of the width or height of a drawing, as a coordinate."""
+    """A fraction of the width or height of a drawing, as a coordinate."""
     return f"{spell(100.0 * fraction)}%"
 
 
 def whole_page(root: Element) -> str:
-    """The page as text, from its first line to its last."""
+    """The complete page as text."""
     return "<!doctype html>\n" + tostring(root, encoding="unicode", method="html") + "\n"
 
 

@@ -1,4 +1,4 @@
-// What a script adds: the theme button, the copy button, and reading a chart by pointer or by keyboard.
+// The theme button, the copy button, and reading a chart by pointer or keyboard.
 "use strict";
 
 function theme() {
@@ -17,14 +17,14 @@ function theme() {
   show();
 }
 
-function copying(button) {
+function enableCopy(button) {
   const code = button.parentElement.querySelector("code");
   button.addEventListener("click", async () => {
     try {
       await navigator.clipboard.writeText(code.textContent);
       button.textContent = "Copied";
     } catch {
-      getSelection().selectAllChildren(code);  // a browser that refuses still lets the reader press the keys
+      getSelection().selectAllChildren(code);  // without clipboard access, the reader copies by hand
       button.textContent = "Selected: press Ctrl-C";
     }
     setTimeout(() => { button.textContent = "Copy the command"; }, 3000);
@@ -32,16 +32,16 @@ function copying(button) {
   button.hidden = false;
 }
 
-// A chart's table holds its figures; a row's `data-at` says where it stands across. An invisible slider is what the keyboard
-// and screen readers hold on to: its value is a row, its spoken text that row's figures.
-function reading(figure) {
+// A chart's table has its figures; a row's `data-at` is its horizontal position. An invisible slider makes the chart
+// usable by keyboard and screen reader: its value is a row, its spoken text the figures of that row.
+function makeReadable(figure) {
   const rows = [...figure.querySelectorAll("tr[data-at]")];
   const names = [...figure.querySelectorAll("thead th")].map((cell) => cell.textContent);
   if (!rows.length) return;
-  for (const plot of figure.querySelectorAll(".plot")) readable(plot, rows, names);
+  for (const plot of figure.querySelectorAll(".plot")) addSlider(plot, rows, names);
 }
 
-function readable(plot, rows, names) {
+function addSlider(plot, rows, names) {
   const drawing = plot.querySelector(".drawing");
   const cross = document.createElementNS("http://www.w3.org/2000/svg", "line");
   const slider = Object.assign(document.createElement("input"), {
@@ -57,13 +57,13 @@ function readable(plot, rows, names) {
     const first = document.createElement("strong");
     first.textContent = texts[0];
     tip.replaceChildren(first, ...texts.slice(1).flatMap((text) => [text, document.createElement("br")]));
-    const share = Number(row.dataset.at) / 100;
-    for (const [name, value] of [["class", "cross"], ["x1", share], ["x2", share], ["y1", 0], ["y2", 1]]) {
+    const position = Number(row.dataset.at) / 100;
+    for (const [name, value] of [["class", "cross"], ["x1", position], ["x2", position], ["y1", 0], ["y2", 1]]) {
       cross.setAttribute(name, name === "class" ? value : value * 100 + "%");
     }
     drawing.append(cross);
     tip.hidden = false;
-    const x = drawing.getBoundingClientRect().left - plot.getBoundingClientRect().left + share * drawing.clientWidth;
+    const x = drawing.getBoundingClientRect().left - plot.getBoundingClientRect().left + position * drawing.clientWidth;
     const room = plot.clientWidth - tip.offsetWidth;
     tip.style.left = Math.max(0, Math.min(room, x + (x > plot.clientWidth / 2 ? -tip.offsetWidth - 12 : 12))) + "px";
     tip.style.top = "0";
@@ -89,9 +89,9 @@ function readable(plot, rows, names) {
 }
 
 for (const title of document.querySelectorAll(".drawing > title")) {
-  title.parentElement.setAttribute("aria-label", title.textContent);  // or the browser shows it over our own tip
+  title.parentElement.setAttribute("aria-label", title.textContent);  // a browser shows titles over our tooltips
   title.remove();
 }
 theme();
-document.querySelectorAll(".copy").forEach(copying);
-document.querySelectorAll("figure.chart").forEach(reading);
+document.querySelectorAll(".copy").forEach(enableCopy);
+document.querySelectorAll("figure.chart").forEach(makeReadable);

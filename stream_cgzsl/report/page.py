@@ -1,4 +1,4 @@
-"""A report as one file that asks nothing of any other host: everything it needs is inside."""
+"""A report as one self-contained HTML file: it loads nothing from anywhere."""
 
 from __future__ import annotations
 
@@ -8,12 +8,22 @@ from collections.abc import Sequence
 from importlib import resources
 from xml.etree.ElementTree import Element
 
-from stream_cgzsl import __version__
-from stream_cgzsl.report.charts.marks import shapes
+from stream_cgzsl.report.charts.markers import marker_shapes
 from stream_cgzsl.report.document import RunDocument, StudyDocument
 from stream_cgzsl.report.markup import Node, el, whole_page
-from stream_cgzsl.report.sections import accuracy, balance, beside_paper, opening, record, similarity, study, training
+from stream_cgzsl.report.sections import (
+    accuracy,
+    balance,
+    examples,
+    opening,
+    paper,
+    record,
+    similarity,
+    study,
+    training,
+)
 from stream_cgzsl.report.sections.parts import Section
+from stream_cgzsl.version import __version__
 
 ICON = "data:image/svg+xml,%3Csvg xmlns='http://www.w3.org/2000/svg' viewBox='0 0 16 16'%3E%3Cpath d='M8 1l7 7-7 7-7-7z' fill='%23b1440e'/%3E%3Ccircle cx='8' cy='8' r='3' fill='%23fff'/%3E%3C/svg%3E"  # noqa: E501
 
@@ -23,17 +33,24 @@ def render(document: RunDocument | StudyDocument) -> str:
     if isinstance(document, RunDocument):
         first = opening.opening(document)
         every = [
+            examples.of_run(document),
             accuracy.accuracy(document),
-            beside_paper.beside_paper(document),
+            paper.paper(document),
             balance.balance(document),
             similarity.similarity(document),
             training.training(document),
             record.windows(document),
-            record.again(document),
+            record.reproduce(document),
         ]
     else:
         first = study.opening(document)
-        every = [study.chart(document), study.rows(document), study.again(document)]
+        every = [
+            examples.few_shot(document),
+            examples.of_rows(document),
+            study.chart(document),
+            study.rows(document),
+            study.reproduce(document),
+        ]
     return whole_page(_page(document.title, first, [part for part in every if part is not None]))
 
 
@@ -54,12 +71,11 @@ def _page(title: str, first: Sequence[Node], sections: Sequence[Section]) -> Ele
         el(
             "body",
             el("a", "Skip to the result", href="#result-first", class_="skip"),
-            shapes(),
+            marker_shapes(),
             el("header", bar(), el("div", *first, class_="opening"), _contents(sections)),
             el("main", (_section(part) for part in sections), id="result-first", tabindex="-1"),
             el(
-                "footer",
-                el("p", f"Made by stream-cgzsl {__version__}. This file is whole: it asks nothing of any server."),
+                "footer", el("p", f"Made by stream-cgzsl {__version__}. This file is self-contained: it loads nothing.")
             ),
             el("script", script),
         ),
@@ -68,7 +84,7 @@ def _page(title: str, first: Sequence[Node], sections: Sequence[Section]) -> Ele
 
 
 def bar(*more: Node) -> Element:
-    """The line at the top of every page. The button works where there is a script."""
+    """The bar at the top of every page. The button is shown only if scripts run."""
     button = el("button", "Dark", type="button", id="theme", hidden=True, aria_pressed="false")
     return el("div", el("p", "stream-cgzsl", class_="brand"), *more, button, class_="bar")
 
@@ -89,7 +105,7 @@ def asset(name: str) -> str:
 
 
 def _policy(style: str, script: str) -> str:
-    """Nothing may be loaded, and no script but ours may run: what a class is called can do no harm."""
+    """Nothing may be loaded, and only our own script may run: a hostile class name can do no harm."""
     return (
         f"default-src 'none'; style-src '{_hash(style)}'; script-src '{_hash(script)}'; img-src data:; "
         "base-uri 'none'; form-action 'none'"

@@ -3,68 +3,50 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from stream_cgzsl.bus import Publisher, Receipt, TopicPartition
 from stream_cgzsl.bus.topics import Topics
 from stream_cgzsl.errors import BusUnavailable, Fenced
-from stream_cgzsl.generation import Generation
-from stream_cgzsl.schemas import (
-    CHUNK_BYTES,
-    LedgerRecord,
-    Message,
-    Projection,
-    Published,
-    Serving,
-    StateChunk,
-    Withdrawal,
-    encode,
-)
+from stream_cgzsl.schemas import CHUNK_BYTES, LedgerRecord, Message, Published, StateChunk, Withdrawal, encode
 
 
 @dataclass(frozen=True)
 class Commit:
-    """All that window `record.number` publishes. `record` still lacks the places, which are known only on the way.
+    """All that window `record.number` publishes. `record` still lacks the offsets, which are known only on the way.
 
-    `names` are the readable names of classes; `withdrawn` the classes that are recognised no longer.
+    `projections` is one message per class, in the order of class ids; None when the window makes no generation.
+    `withdrawn` are the classes that are no longer recognised.
     """
 
     record: LedgerRecord
-    generation: Generation | None = None
-    names: Mapping[str, str] | None = None
+    projections: Iterable[Message] | None = None
     withdrawn: Iterable[str] = ()
     state: bytes | None = None
     dead: Iterable[Message] = ()
 
 
-def publish(publisher: Publisher, topics: Topics, commit: Commit) -> LedgerRecord:
-    """Step 4, all of it. Returns the record as written; after any error nothing of it is visible, or all (see `commit`).
+def write_commit(publisher: Publisher, topics: Topics, commit: Commit) -> LedgerRecord:
+    """Step 4, commit. Returns the record as written; after any error either nothing or all of it is visible.
 
     Raises `Fenced` when another learner has taken over, `BusUnavailable` when the outcome is not known.
     """
     record = commit.record
     publisher.begin()
     try:
-        changes: dict[str, object] = {}
+        places: dict[str, Published] = {}
         if commit.state is not None:
-            changes["state"] = _send_all(
-                publisher,
-                topics["state"],
-                _chunks(commit.state, record.number),
-                hashlib.sha256(commit.state).hexdigest(),
-            )
-        if commit.generation is not None:
+            chunks = _chunks(commit.state, record.number)
+            sha256 = hashlib.sha256(commit.state).hexdigest()
+            places["state"] = _send_all(publisher, topics["state"], chunks, sha256)
+        if commit.projections is not None:
             for class_id in sorted(commit.withdrawn):
                 publisher.send(topics["projections"], encode(Withdrawal(class_id=class_id)))
-            changes["projections"] = _send_all(
-                publisher, topics["projections"], _projections(commit.generation, commit.names or {}), None
-            )
-            changes["generation"] = commit.generation.digest
-            changes["serving"] = _serving(commit.generation)
+            places["projections"] = _send_all(publisher, topics["projections"], commit.projections)
         for message in commit.dead:
             publisher.send(topics["dead-letters"], message)
-        record = record.model_copy(update=changes)
+        record = record.model_copy(update=places)
         publisher.send(topics["windows"], encode(record))
         consumed = {
             TopicPartition(topics[role], partition): span.end
@@ -80,8 +62,8 @@ def publish(publisher: Publisher, topics: Topics, commit: Commit) -> LedgerRecor
     return record
 
 
-def _send_all(publisher: Publisher, topic: str, messages: Iterable[Message], sha256: str | None) -> Published:
-    """Sends, and waits for the offsets. Without a digest given, that of the values is taken."""
+def _send_all(publisher: Publisher, topic: str, messages: Iterable[Message], sha256: str | None = None) -> Published:
+    """Sends the messages and waits for their offsets. The digest is that of all values, unless one is given."""
     values = hashlib.sha256()
     receipts: list[Receipt] = []
     for message in messages:
@@ -98,27 +80,3 @@ def _chunks(state: bytes, window: int) -> Iterator[Message]:
     for number in range(count):
         data = state[number * CHUNK_BYTES : (number + 1) * CHUNK_BYTES]
         yield encode(StateChunk(chunk=number, count=count, window=window, data=data))
-
-
-def _projections(generation: Generation, names: Mapping[str, str]) -> Iterator[Message]:
-    for index, class_id in enumerate(generation.class_ids):
-        yield encode(
-            Projection(
-                class_id=class_id,
-                vector=generation.vectors[index],
-                bias=float(generation.biases[index]),
-                seen=bool(generation.seen[index]),
-                generation=generation.number,
-                name=names.get(class_id),
-            )
-        )
-
-
-def _serving(generation: Generation) -> Serving:
-    return Serving(
-        servable=generation.servable,
-        metric=generation.metric,
-        transform=generation.transform,
-        centre=generation.centre.tobytes(),
-        calibration=dict(generation.calibration),
-    )

@@ -1,4 +1,4 @@
-"""When a window closes, and where. A policy never looks at features: it returns a cut, one end offset a partition.
+"""When a window closes, and where. A policy never looks at features: it returns a cut, one end offset per partition.
 
 Policies combine: they are asked in turn, and the first that closes the window wins. Replay runs no policy.
 """
@@ -13,20 +13,20 @@ from typing import Protocol
 from stream_cgzsl.bus import Bus, TopicPartition
 from stream_cgzsl.bus.topics import Topics
 from stream_cgzsl.schemas import Message, Range
-from stream_cgzsl.windows.gather import Ends, Offsets
-
-DATA_ROLES = ("features", "attributes", "holdout")
-"""In the order their ends are asked for: a class described before its first feature is then never unknown."""
-
+from stream_cgzsl.windows.offsets import DATA_ROLES, Ends, Offsets
 
 _AHEAD_MS = 3_600_000
 
 
 @dataclass(frozen=True)
 class Cut:
-    """Where the next window ends. `describe` and `rollback` cuts have no features in them."""
+    """Where the next window ends. `describe` and `rollback` cuts have no features in them.
+
+    `policy` is what closed the window; `reason` is in the words of whoever asked for it, or the policy's name.
+    """
 
     kind: str  # train, describe or rollback
+    policy: str
     reason: str
     ends: Ends
     dead: tuple[Message, ...] = ()
@@ -55,7 +55,7 @@ class Stream:
         return {"features": fixed, "attributes": self.ends("attributes"), "holdout": self.ends("holdout")}
 
     def backlog(self, role: str, ends: Mapping[int, int]) -> int:
-        """How many offsets lie between the open window's start and `ends`; none where it starts behind them."""
+        """How many offsets lie between the open window's start and `ends`; 0 where it starts after them."""
         return sum(max(0, end - self.starts[role].get(p, 0)) for p, end in ends.items())
 
 
@@ -93,12 +93,13 @@ class Describe:
         return Cut(
             "describe",
             "describe",
+            "describe",
             {"attributes": ends, "features": dict(stream.starts["features"]), "holdout": stream.ends("holdout")},
         )
 
 
 class Count:
-    """Closes when `records` features wait; each partition gives a share in proportion to what waits in it."""
+    """Closes when `records` features wait; each partition contributes in proportion to its backlog."""
 
     def __init__(self, records: int) -> None:
         self._records = records
@@ -114,7 +115,9 @@ class Count:
         remainder = {p: -(self._records * waiting[p] % total) for p in waiting}
         for partition in sorted(waiting, key=lambda p: (remainder[p], p))[:left]:
             shares[partition] += 1
-        return Cut("train", "count", stream.all_ends({p: starts.get(p, 0) + share for p, share in shares.items()}))
+        return Cut(
+            "train", "count", "count", stream.all_ends({p: starts.get(p, 0) + share for p, share in shares.items()})
+        )
 
 
 class MaxAge:
@@ -131,15 +134,16 @@ class MaxAge:
             self._ends, self._noticed = ends, now
         if not stream.backlog("features", ends) or now - self._noticed < self._seconds:
             return None
-        return Cut("train", "max-age", stream.all_ends())
+        return Cut("train", "max-age", "max-age", stream.all_ends())
 
 
 class EventTime:
     """Tumbling windows of `span` seconds of the records' own time, aligned to the epoch.
 
-    A window that reaches to T closes once every partition has a record of T + `delay` or later, or has had nothing
-    new for `idle` seconds. Records older than T that come behind the cut join the next window, counted late. A record
-    more than an hour ahead of `wall`, the time of day, counts as one of now, so that a wrong clock holds nobody up.
+    A window that ends at time T closes once every partition has a record of T + `delay` or later, or has had no new
+    record for `idle` seconds. Records older than T that arrive after the cut join the next window and are counted
+    late. A record more than an hour ahead of `wall`, the time of day, counts as one of now, so that a producer with a
+    wrong clock does not block the others.
     """
 
     def __init__(
@@ -170,7 +174,7 @@ class EventTime:
             until = max(until, self._until_ms + self._span_ms)
         topic, starts = stream.topics["features"], stream.starts["features"]
         passed, at = stream.bus.offsets_at(topic, until + self._delay_ms), stream.bus.offsets_at(topic, until)
-        for partition in ahead:  # its records do not tell the time
+        for partition in ahead:  # its clock cannot be trusted
             passed[partition] = None if wall_ms < until + self._delay_ms else ends[partition]
             at[partition] = None
         if any(passed.get(p) is None and now - self._moved[p] < self._idle for p in ends):
@@ -179,12 +183,12 @@ class EventTime:
         if not stream.backlog("features", cut):
             return None
         self._until_ms = until
-        return Cut("train", "event-time", stream.all_ends(cut), until_ms=until)
+        return Cut("train", "event-time", "event-time", stream.all_ends(cut), until_ms=until)
 
     def _first_waiting_ms(self, stream: Stream, ends: Offsets) -> dict[int, int]:
         """The time of the first waiting record of each partition that has one."""
         topic, starts = stream.topics["features"], stream.starts["features"]
-        begins = stream.bus.begin_offsets(topic)  # what has expired is not for a policy to mind
+        begins = stream.bus.begin_offsets(topic)  # expired records are handled when the window is read
         times: dict[int, int] = {}
         for partition, end in ends.items():
             start = max(starts.get(partition, 0), begins.get(partition, 0))
@@ -200,5 +204,5 @@ class EventTime:
 
 
 def _reached(at: int | None, start: int, end: int) -> int:
-    """Where a partition reaches the time asked for; all of it, where that was before the window by a clock ahead of it."""
+    """Where a partition reaches the wanted time; its end where no record has, or where that was before this window."""
     return end if at is None or at < start else min(end, at)

@@ -1,10 +1,11 @@
-"""Reading a cut: the records between two sets of offsets become one window, and what is wrong with them dead letters."""
+"""Step 2, reading a cut: the records between two sets of offsets become a window, invalid ones dead letters."""
 
 from __future__ import annotations
 
 import hashlib
 import logging
 from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import Future
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -12,34 +13,14 @@ import numpy as np
 from stream_cgzsl.bus import Bus, Reader, Record, TopicPartition
 from stream_cgzsl.bus.topics import Topics
 from stream_cgzsl.errors import Expired
-from stream_cgzsl.schemas import (
-    KEPT_BYTES,
-    Attribute,
-    BulkReader,
-    DeadLetter,
-    Feature,
-    Genesis,
-    Headers,
-    InvalidEvent,
-    Message,
-    Range,
-    Retirement,
-    VectorEvent,
-    decode,
-    encode,
-)
-from stream_cgzsl.windows.inputs import digest_of
-from stream_cgzsl.windows.kept import KeptSample
-from stream_cgzsl.windows.window import Array, Description, Window
+from stream_cgzsl.schemas import Array, Attribute, Genesis, InvalidEvent, Message, Range, Retirement, decode
+from stream_cgzsl.windows.bottom_k import KeptFeatures
+from stream_cgzsl.windows.dead_letters import dead_letter
+from stream_cgzsl.windows.offsets import Ends
+from stream_cgzsl.windows.validation import check_attribute, feature_reader, hash_id
+from stream_cgzsl.windows.window import Description, Window, start_digest
 
 log = logging.getLogger(__name__)
-
-ORIGINAL = "original_"
-"""Before the name of each header a dead letter has from the record it was."""
-
-Offsets = dict[int, int]
-Ends = dict[str, Offsets]
-"""Per role, per partition: the first offset that is no longer in the window."""
 
 
 @dataclass
@@ -65,34 +46,30 @@ Take = Callable[[Sequence[Record], Tallies], None]
 
 @dataclass(frozen=True)
 class Gathered:
-    """A window as read: what to train on, what became of every record, and what proves it.
+    """A window as it was read: what to train on, and what became of every record.
 
-    `digest` gives the inputs' digest, once it is known; `ids` are the hashes of the ids accepted here.
+    `inputs` will be the digest of everything accepted; `ids` are the hashes of the ids accepted here.
     """
 
     window: Window
     ranges: dict[str, dict[int, Range]]
     dead: list[Message]
-    digest: Callable[[], str]
+    inputs: Future[str]
     ids: frozenset[bytes]
-
-    @property
-    def inputs(self) -> str:
-        return self.digest()
 
 
 _KEPT_EIGHTHS = 7
-"""Of the memory budget, for features that are kept; the rest is room to choose in, and ids."""
+"""Of the memory budget, for the features that are kept; the rest is for choosing them, and for ids."""
 
 _POLL_BYTES = 2**20
-"""Of features at once: so much is still near the processor when it is looked at, checked and copied."""
+"""Features per poll: this much is still in the processor's cache when it is decoded, checked and copied."""
 
 
 class Gatherer:
     """Reads cuts of one stream.
 
-    `budget_bytes` bounds the features kept of a window and what it takes to choose and to remember them; at most
-    `poll_records` are asked for at once.
+    `budget_bytes` bounds the features kept of a window, together with the memory for choosing them and for ids. At
+    most `poll_records` are polled at once.
     """
 
     def __init__(self, bus: Bus, topics: Topics, genesis: Genesis, budget_bytes: int, poll_records: int = 1000) -> None:
@@ -114,10 +91,10 @@ class Gatherer:
     ) -> Gathered:
         """Window `number`: [starts, ends) of attributes, then of features.
 
-        `live` are the classes known so far, `known_ids` the id hashes that make a record a repeat, `late_before` (ms)
-        the time before which a feature is late. Of two records with one id the lowest (partition, offset) wins: features
-        are read from all partitions at once, and again from one after the other where that broke the rule. `alive` is
-        called often and may raise to stop. Raises `Expired`.
+        `live` are the classes known so far, `known_ids` the id hashes that make a record a duplicate, `late_before`
+        (ms) the time before which a feature is late. Of two records with one id the lowest (partition, offset) wins:
+        features are read from all partitions at once, and read again partition by partition if that broke the rule.
+        `alive` is called often and may raise to stop. Raises `Expired`.
         """
         for together in (True, False):
             reading = _Reading(self._genesis, known_ids, late_before)
@@ -125,7 +102,7 @@ class Gatherer:
                 self._read_all(reading, starts, ends, live, alive, together)
                 break
             except _OutOfOrder as error:
-                log.info("%s; the window is read again, partition after partition", error)
+                log.info("%s; reading the window again, partition by partition", error)
         return reading.finish(number)
 
     def _read_all(
@@ -142,7 +119,7 @@ class Gatherer:
             for role in ("attributes", "features")
         )
         beginning = self._beginning("features", features)
-        with self._bus.reader(beginning, waits=False) as reader:  # it looks its topic up meanwhile
+        with self._bus.reader(beginning, waits=False) as reader:  # it looks up its topic meanwhile
             if any(tally.start < tally.end for tally in attributes.values()):
                 with self._bus.reader({}, waits=False) as describing:
                     for partition, tally in attributes.items():
@@ -158,7 +135,7 @@ class Gatherer:
         return {TopicPartition(topic, p): tally.start for p, tally in tallies.items() if tally.start < tally.end}
 
     def _read(self, reader: Reader, role: str, tallies: Tallies, take: Take, alive: Callable[[], None]) -> None:
-        """Every record of these ranges, handed to `take` as it comes."""
+        """Hands every record of these ranges to `take`, batch by batch."""
         beginning = self._beginning(role, tallies)
         left = {tp: tallies[tp.partition].end for tp in beginning}
         if left:
@@ -173,21 +150,21 @@ class Gatherer:
             done = [tp for tp, end in left.items() if reader.position(tp) >= end]
             for tp in done:
                 del left[tp]
-            if done and left:  # what comes after a range is not to be fetched
+            if done and left:  # nothing beyond a range should be fetched
                 reader.assign({tp: reader.position(tp) for tp in left})
 
     def _check_end(self, tp: TopicPartition, wanted: int) -> None:
-        """Nothing came: that is a pause of the bus, or these records are no longer there and never will be."""
+        """Nothing came: the bus pauses, or the records no longer exist. Raises `Expired` for the latter."""
         end = self._bus.end_offsets(tp.topic)[tp.partition]
         if end < wanted:
             raise Expired(
-                f"{tp.topic}/{tp.partition} ends at {end} and the window at {wanted}; was the topic made anew? "
-                "Bring its records back"
+                f"{tp.topic}/{tp.partition} ends at {end} and the window at {wanted}; was the topic recreated? "
+                "Restore its records"
             )
 
 
 class _OutOfOrder(Exception):
-    """A record was taken although one with the same id stands in a lower partition."""
+    """A record was accepted although a lower partition has one with the same id."""
 
 
 class _Reading:
@@ -201,19 +178,19 @@ class _Reading:
         self._described: dict[str, Description] = {}
         self._retired: set[str] = set()
         self._live: set[str] = set()
-        self._kept = KeptSample(1, 0, self._genesis.features)
+        self._kept = KeptFeatures(1, 0, self._genesis.features)
         self._tallies: dict[str, dict[int, Tally]] = {"attributes": {}, "features": {}}
         self._dead: list[tuple[str, int, int, Message]] = []  # role, partition, offset
-        self._bulk = BulkReader("features", genesis.features, None if genesis.signed else 0.0)
+        self._reader = feature_reader("features", genesis)
 
     def open(self, role: str, partition: int, start: int, end: int) -> Tally:
         tally = self._tallies[role][partition] = Tally(start, end)
         return tally
 
     def begin_features(self, live: frozenset[str], budget_rows: int, expected: int) -> None:
-        """Attributes are all read: from here on it is known which classes there are."""
+        """All attributes are read: from here on the set of classes is known."""
         self._live = (set(live) - self._retired) | set(self._described)
-        self._kept = KeptSample(budget_rows, expected, self._genesis.features)
+        self._kept = KeptFeatures(budget_rows, expected, self._genesis.features)
 
     def take_attributes(self, records: Sequence[Record], tallies: Tallies) -> None:
         for record in records:
@@ -221,7 +198,7 @@ class _Reading:
             try:
                 self._take_attribute(record, tally)
             except InvalidEvent as error:
-                self._bury("attributes", record, error, tally)
+                self._reject("attributes", record, error, tally)
 
     def _take_attribute(self, record: Record, tally: Tally) -> None:
         event = decode("attributes", record.key, record.value, record.headers)
@@ -231,7 +208,7 @@ class _Reading:
         else:
             assert isinstance(event, Attribute)
             check_attribute(event, self._genesis)
-            if event.id is not None and self._is_repeat(hash_id("attributes", event.id), record.partition):
+            if event.id is not None and self._is_duplicate(hash_id("attributes", event.id), record.partition):
                 tally.duplicate += 1
                 return
             vector = event.vector.astype(np.float32, copy=True)
@@ -239,28 +216,23 @@ class _Reading:
         tally.accepted += 1
 
     def take_features(self, records: Sequence[Record], tallies: Tallies) -> None:
-        read = self._bulk.read(records)
+        batch = self._reader.read_all(records)
+        errors = iter(batch.refused.values())
         accepted: list[tuple[str, bytes, int]] = []  # class, hash, row
-        for record, plain in zip(records, read.events, strict=True):
+        for record, event in zip(records, batch.events, strict=True):
             tally = tallies[record.partition]
             try:
-                if plain is not None:
-                    digest = self._accept(record, tally, plain.key, plain.id, read.rows[plain.row])
-                    if digest is not None:
-                        accepted.append((plain.key, digest, plain.row))
-                else:
-                    event = decode("features", record.key, record.value, record.headers)
-                    assert isinstance(event, Feature)
-                    check_feature(event, self._genesis)
-                    digest = self._accept(record, tally, event.class_id, event.id, event.vector)
-                    if digest is not None:
-                        self._kept.add([(event.class_id, digest, 0)], event.vector[np.newaxis])
+                if event is None:
+                    raise next(errors)
+                digest = self._accept(record, tally, event.key, event.id, batch.rows[event.row])
+                if digest is not None:
+                    accepted.append((event.key, digest, event.row))
             except InvalidEvent as error:
-                self._bury("features", record, error, tally)
-        self._kept.add(accepted, read.rows)
+                self._reject("features", record, error, tally)
+        self._kept.add(accepted, batch.rows)
 
     def _accept(self, record: Record, tally: Tally, class_id: str, id: str | None, vector: Array) -> bytes | None:
-        """The hash of a feature that is valid by itself, counted; None if it is a repeat."""
+        """Counts a feature that is valid by itself. Returns its hash, or None if it is a duplicate."""
         if class_id not in self._live:
             raise InvalidEvent(
                 "unknown-class",
@@ -272,7 +244,7 @@ class _Reading:
             digest = hashlib.sha256(np.ascontiguousarray(vector, np.float32).data).digest()[:16]
         else:
             digest = hash_id("features", id)
-            if self._is_repeat(digest, record.partition):
+            if self._is_duplicate(digest, record.partition):
                 tally.duplicate += 1
                 return None
         tally.accepted += 1
@@ -280,7 +252,7 @@ class _Reading:
             tally.late += 1
         return digest
 
-    def _is_repeat(self, digest: bytes, partition: int) -> bool:
+    def _is_duplicate(self, digest: bytes, partition: int) -> bool:
         if digest in self._known:
             return True
         first = self._ids.setdefault(digest, -1)
@@ -288,10 +260,10 @@ class _Reading:
             self._ids[digest] = partition
             return False
         if first > partition:
-            raise _OutOfOrder(f"an id stands in partition {first} and again in partition {partition}")
+            raise _OutOfOrder(f"partitions {first} and {partition} have records with the same id")
         return True
 
-    def _bury(self, role: str, record: Record, error: InvalidEvent, tally: Tally) -> None:
+    def _reject(self, role: str, record: Record, error: InvalidEvent, tally: Tally) -> None:
         tally.dead[error.reason] = tally.dead.get(error.reason, 0) + 1
         self._dead.append((role, record.partition, record.offset, dead_letter(record, error)))
 
@@ -304,72 +276,4 @@ class _Reading:
             for role, tallies in self._tallies.items()
         }
         dead = [message for *_, message in sorted(self._dead, key=lambda entry: entry[:3])]
-        return Gathered(window, ranges, dead, digest_of(window, hashes).result, frozenset(self._ids))
-
-
-def check_attribute(event: Attribute, genesis: Genesis) -> None:
-    """Raises `InvalidEvent` for a description that does not fit the stream."""
-    _check_dimension(event.vector, genesis.attributes, "attribute")
-
-
-def check_feature(event: VectorEvent, genesis: Genesis) -> None:
-    """Raises `InvalidEvent` for a feature, holdout or sample that does not fit the stream."""
-    _check_dimension(event.vector, genesis.features, "feature")
-    if not genesis.signed and event.vector.min() < 0:
-        raise InvalidEvent(
-            "negative-feature",
-            f"the smallest number is {event.vector.min():g}",
-            "no negative numbers: the genesis says that features are not signed",
-            "Make the stream anew with --signed if your encoder gives negative numbers.",
-        )
-
-
-def _check_dimension(vector: Array, expected: int, what: str) -> None:
-    if vector.size != expected:
-        raise InvalidEvent(
-            "wrong-dimension",
-            f"the vector has {vector.size} numbers",
-            f"{expected}, the stream's {what} dimension since its genesis",
-            "Send vectors of the encoder this stream was made for, or make another stream.",
-        )
-
-
-def hash_id(role: str, text: str) -> bytes:
-    """The 16 bytes by which a record's id is remembered and ordered."""
-    return hashlib.sha256(f"{role}\0{text}".encode()).digest()[:16]
-
-
-def dead_letter(record: Record, error: InvalidEvent) -> Message:
-    """The record with the reason why it could not be used. Its key and its own headers travel along.
-
-    As of its value, at most 64 kB are kept of each: no record can be too large to be buried.
-    """
-    value = record.value or b""
-    letter = DeadLetter(
-        data=value[:KEPT_BYTES],
-        size=len(value),
-        sha256=hashlib.sha256(value).hexdigest(),
-        reason=error.reason,
-        detail=error.at(record.topic, record.partition, record.offset),
-        topic=record.topic,
-        partition=record.partition,
-        offset=record.offset,
-    )
-    message = encode(letter)
-    key = None if record.key is None else record.key[:KEPT_BYTES]
-    headers = message.headers + _original(record.headers)
-    return message._replace(key=key, headers=headers, timestamp_ms=record.timestamp_ms)
-
-
-def _original(headers: Headers) -> Headers:
-    """The headers of a record under their new names, cut where they are longer than what is kept of a value."""
-    kept: list[tuple[str, bytes]] = []
-    room = KEPT_BYTES
-    for header, value in headers:
-        name = (ORIGINAL + header)[:256]
-        room -= len(name.encode())
-        if room < 0:
-            break
-        kept.append((name, value[:room]))
-        room -= len(kept[-1][1])
-    return tuple(kept)
+        return Gathered(window, ranges, dead, start_digest(window, hashes), frozenset(self._ids))

@@ -1,4 +1,4 @@
-"""Control records: a task ends here, or an earlier generation comes back."""
+"""Control records: a boundary ends a task, a rollback makes an earlier generation the newest again."""
 
 from __future__ import annotations
 
@@ -8,8 +8,9 @@ from dataclasses import replace
 from stream_cgzsl.bus import Bus, Reader, Record, TopicPartition
 from stream_cgzsl.bus.topics import Topics
 from stream_cgzsl.schemas import Boundary, InvalidEvent, Message, Range, Rollback, decode
-from stream_cgzsl.windows.cuts import DATA_ROLES, Cut, Stream
-from stream_cgzsl.windows.gather import Ends, dead_letter
+from stream_cgzsl.windows.cuts import Cut, Stream
+from stream_cgzsl.windows.dead_letters import dead_letter
+from stream_cgzsl.windows.offsets import DATA_ROLES, Ends
 
 log = logging.getLogger(__name__)
 
@@ -25,7 +26,7 @@ class Markers:
         self._waiting: list[Record] = []
         self._dead: list[tuple[Message, str]] = []
         self._dead_end = start
-        self.next_number = 1  # of the window that is open; whoever asks keeps it up to date
+        self.next_number = 1  # of the open window; the planner keeps it up to date
 
     def wait(self, seconds: float) -> None:
         """Blocks until a control record comes, but no longer than `seconds`."""
@@ -39,7 +40,7 @@ class Markers:
             try:
                 event = decode("control", record.key, record.value, record.headers)
                 if isinstance(event, Boundary):
-                    return self._close(record, Cut("train", event.reason, self._resolve(event, stream)))
+                    return self._close(record, Cut("train", "marker", event.reason, self._resolve(event, stream)))
                 assert isinstance(event, Rollback)
                 if event.to >= self.next_number or event.to < 1:
                     raise InvalidEvent(
@@ -49,7 +50,7 @@ class Markers:
                         "See the generations there are with: stream-cgzsl check",
                     )
                 still = {role: dict(stream.starts[role]) for role in DATA_ROLES}
-                return self._close(record, Cut("rollback", event.reason, still, to=event.to))
+                return self._close(record, Cut("rollback", "rollback", event.reason, still, to=event.to))
             except InvalidEvent as error:
                 log.warning("%s", error.at(record.topic, record.partition, record.offset))
                 self._dead.append((dead_letter(record, error), error.reason))
@@ -57,7 +58,7 @@ class Markers:
         return None
 
     def _resolve(self, event: Boundary, stream: Stream) -> Ends:
-        """The marker's own cut where it has one; partitions it does not name stay where they are."""
+        """The marker's own cut if it has one, else the ends now; partitions a cut does not name take no records."""
         ends = stream.all_ends()
         for role, cut in (event.cut or {}).items():
             if role not in ends:
@@ -69,7 +70,7 @@ class Markers:
                 if partition not in ends[role] or offset > ends[role][partition]:
                     raise InvalidEvent(
                         "cut-beyond-end",
-                        f"the cut has {role}/{partition} end at {offset}, and it ends at {ends[role].get(partition)}",
+                        f"the cut ends {role}/{partition} at {offset}, the topic ends at {ends[role].get(partition)}",
                         "offsets of acknowledged records",
                         "Flush the producers, then ask for end offsets, then send the boundary.",
                     )
@@ -81,7 +82,7 @@ class Markers:
         return replace(cut, dead=dead, control=control)
 
     def take_dead(self, end: int | None = None, accepted: int = 0) -> tuple[tuple[Message, ...], Range]:
-        """The control records to put into the next window: up to `end`, else the bad ones read since the last one."""
+        """The control records that go into the next window: up to `end`, or only the invalid ones read so far."""
         reasons = [slug for _, slug in self._dead]
         dead = tuple(message for message, _ in self._dead)
         counts = {slug: reasons.count(slug) for slug in sorted(set(reasons))}
@@ -91,7 +92,7 @@ class Markers:
         return dead, control
 
     def backlog(self, start: int) -> int:
-        """How many control records from offset `start` on are in no window, less the unusable ones already met."""
+        """How many control records from offset `start` on are in no window yet, not counting known invalid ones."""
         return max(0, self._bus.end_offsets(self._tp.topic)[0] - start - len(self._dead))
 
     def close(self) -> None:

@@ -10,7 +10,7 @@ from stream_cgzsl.bus.topics import Topics
 from stream_cgzsl.schemas import LedgerRecord, Range
 from stream_cgzsl.windows.cuts import Count, Cut, Describe, EventTime, MaxAge, Policy, Stream
 from stream_cgzsl.windows.markers import Markers
-from stream_cgzsl.windows.restore import ends_of
+from stream_cgzsl.windows.offsets import ends_of
 
 
 @dataclass(frozen=True)
@@ -25,7 +25,7 @@ class Policies:
     event_idle: float = 10.0
 
     def start(self, until_ms: int | None) -> list[Policy]:
-        """What they remember, fresh; `until_ms` is where the last event-time window ended."""
+        """The active policies; `until_ms` is where the last event-time window ended."""
         started: list[Policy] = []
         if self.event_time is not None:
             started.append(EventTime(self.event_time, self.event_delay, self.event_idle, until_ms))
@@ -67,13 +67,13 @@ class Planner:
         return None
 
     def wait(self, seconds: float) -> None:
-        """Until a control record comes, but no longer than `seconds`."""
+        """Blocks until a control record comes, but no longer than `seconds`."""
         self._markers.wait(seconds)
 
     def waiting(self, last: LedgerRecord) -> dict[str, int]:
-        """Records of each role that wait for the window after `last`. Blocks for a few round trips.
+        """Records per role that wait for the window after `last`. Blocks for a few round trips.
 
-        Unusable control records are not waited for: they go with whatever window comes next.
+        Invalid control records do not count: they go into whatever window comes next.
         """
         counts = {role: self._stream.backlog(role, self._stream.ends(role)) for role in ("attributes", "features")}
         return {**counts, "control": self._markers.backlog(last.ranges["control"][0].end)}
@@ -82,7 +82,7 @@ class Planner:
         self._markers.close()
 
 
-def still(last: LedgerRecord, kind: str, reason: str) -> Cut:
-    """A window after `last` that takes no record at all."""
+def empty_cut(last: LedgerRecord, kind: str, policy: str, to: int | None = None) -> Cut:
+    """A window after `last` that takes no records at all."""
     control = last.ranges["control"][0].end
-    return Cut(kind, reason, ends_of(last), control=Range(start=control, end=control))
+    return Cut(kind, policy, policy, ends_of(last), control=Range(start=control, end=control), to=to)

@@ -38,7 +38,7 @@ def as_npy(folder: Path) -> None:
 
 
 def as_npy_with_numbers(folder: Path) -> None:
-    """Whole-number labels count the classes from 0; names come from a table."""
+    """Whole-number labels are class indices from 0; names come from a table."""
     np.save(folder / "features.npy", VECTORS.astype(np.float64))
     np.save(folder / "labels.npy", np.array([CLASSES.index(label) for label in LABELS], np.uint8)[:, None])
     csv(folder, "split", split=SPLIT)
@@ -69,7 +69,7 @@ def as_parquet_of_columns(folder: Path) -> None:
 
 
 def as_parquet_of_lists(folder: Path) -> None:
-    """As embeddings are mostly stored; labels as a dictionary, which is what a categorical column becomes."""
+    """As embeddings are usually stored; labels as a dictionary, which is what a categorical column becomes."""
     labels = pyarrow.array(LABELS).dictionary_encode()
     vectors = pyarrow.array(VECTORS.tolist(), pyarrow.list_(pyarrow.float32()))
     parquet.write_table(

@@ -1,4 +1,4 @@
-"""Small data sets for tests: as values, and as folders of files."""
+"""Small data sets for tests, in memory and as folders of files."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ FEATURES = {
 
 
 def cells(*names: str) -> Any:
-    """As MATLAB has a list of texts."""
+    """A list of strings as MATLAB stores it."""
     stored = np.empty((len(names), 1), dtype=object)
     stored[:, 0] = names
     return stored
@@ -33,11 +33,11 @@ SPLITS = {
     "test_seen_loc": np.array([[3], [5], [6]], np.uint16),
     "test_unseen_loc": np.array([[7], [8], [9]], np.uint16),
 }
-"""Three classes; indices stored as the files of the benchmarks have them."""
+"""Three classes; the types of the indices are those of the benchmarks' files."""
 
 
 def matlab_folder(folder: Path, features: dict[str, Any] | None = None, splits: dict[str, Any] | None = None) -> Path:
-    """The small data set in the benchmarks' layout; fields given replace those above, None leaves one out."""
+    """The small data set in the benchmarks' layout. Given fields replace those above; None removes a field."""
     folder.mkdir(parents=True, exist_ok=True)
     for name, fields, given in (("res101", FEATURES, features), ("att_splits", SPLITS, splits)):
         contents = {**fields, **(given or {})}
@@ -46,7 +46,7 @@ def matlab_folder(folder: Path, features: dict[str, Any] | None = None, splits: 
 
 
 def known_folder(home: Path, name: str, **changed: int) -> Path:
-    """A folder that claims to be a benchmark: one training, one test row a class; `changed` of its sizes are others."""
+    """A folder with the name of a benchmark: one training and one test row per class; `changed` replaces its sizes."""
     known = KNOWN[canonical(name)]
     sizes = {"classes": known.classes, "attributes": known.attributes, "seen": known.seen, **changed}
     classes, seen = sizes["classes"], sizes["seen"]
@@ -67,7 +67,7 @@ def known_folder(home: Path, name: str, **changed: int) -> Path:
 
 
 def data(seen: int, unseen: int, name: str = "SMALL") -> Dataset:
-    """Two training rows and one test row a seen class, five test rows an unseen class."""
+    """Two training rows and one test row per seen class, five test rows per unseen class."""
     classes = seen + unseen
     labels = np.concatenate([np.repeat(np.arange(seen), 3), np.repeat(np.arange(seen, classes), 5)])
     rows = np.arange(len(labels))
@@ -85,9 +85,9 @@ def data(seen: int, unseen: int, name: str = "SMALL") -> Dataset:
 
 
 def with_official_splits(folder: str, into: Path) -> Dataset:
-    """A benchmark whose real splits are in the data folder, with features of one number for every row there is.
+    """A benchmark with its real splits from the data folder, and features of one number for every row.
 
-    The splits do not say which class a row is of, only how many there are: labels are dealt out to each part in turn.
+    The splits do not contain labels: they are assigned to the rows of each part in turn.
     """
     known = KNOWN[canonical(folder)]
     place = into / folder

@@ -1,4 +1,4 @@
-"""Small runs to test with: a made-up world of a few classes, and somebody who watches."""
+"""Small runs to test with: a few synthetic classes, and an observer that remembers or interrupts."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ from pathlib import Path
 from typing import Any
 
 from stream_cgzsl.benchmark.datasets import load
-from stream_cgzsl.benchmark.run_folder import RunFolder
-from stream_cgzsl.benchmark.run_record import Learned
-from stream_cgzsl.benchmark.run_request import RunRequest
-from stream_cgzsl.benchmark.running import run
-from stream_cgzsl.benchmark.settings import plan_for
+from stream_cgzsl.benchmark.protocols import plan_for
+from stream_cgzsl.benchmark.runs.folder import RunFolder
+from stream_cgzsl.benchmark.runs.progress import TaskResult
+from stream_cgzsl.benchmark.runs.request import RunRequest
+from stream_cgzsl.benchmark.runs.run import run
 from stream_cgzsl.report.document import RunDocument
-from stream_cgzsl.settings import Settings
+from stream_cgzsl.runtime.settings import Settings
 
 DATA = "synthetic:classes=16,unseen=4,attributes=8,features=16,rows=12,test=6"
 TASKS = 4
@@ -22,7 +22,7 @@ QUICK = {"adversarial": {"hidden": 16, "max_iterations": 8}}
 def asked(
     data: str = DATA, setting: str = "online", bus: str | None = None, order: int | None = None, **settings: Any
 ) -> RunRequest:
-    """A run of four tasks with the quickest learner, unless told otherwise."""
+    """A request for four tasks with the quickest learner, unless given otherwise."""
     found = load(data)
     values = {"learner": "closed-form", **settings}
     values.setdefault("options", QUICK.get(values["learner"], {}))
@@ -30,27 +30,27 @@ def asked(
 
 
 class Watcher:
-    """Remembers what it saw; loses patience when it is told of what `ends` says."""
+    """An observer that remembers; it interrupts the run when its progress is `interrupt_at`."""
 
-    def __init__(self, ends: str = "") -> None:
-        self.seen: list[int] = []
-        self.begun: list[int] = []
-        self._ends = ends
+    def __init__(self, interrupt_at: str = "") -> None:
+        self.done: list[int] = []
+        self.started: list[int] = []
+        self._interrupt_at = interrupt_at
 
-    def begins(self, request: RunRequest, learned: int) -> None:  # noqa: ARG002
-        self.begun.append(learned)
+    def run_started(self, request: RunRequest, learned: int) -> None:  # noqa: ARG002
+        self.started.append(learned)
 
-    def doing(self, text: str) -> None:
-        if text == self._ends:
+    def progress(self, text: str) -> None:
+        if text == self._interrupt_at:
             raise KeyboardInterrupt
 
-    def learned(self, window: Learned, seconds: float | None) -> None:  # noqa: ARG002
-        self.seen.append(window.task.number)
-        self.doing(f"learned {window.task.number}")
+    def task_done(self, result: TaskResult, seconds: float | None) -> None:  # noqa: ARG002
+        self.done.append(result.task.number)
+        self.progress(f"learned {result.task.number}")
 
 
 def done(path: Path, request: RunRequest | None = None) -> RunDocument:
-    """A whole run in that folder."""
+    """A complete run in that folder."""
     return run(request or asked(), RunFolder(path), Watcher())
 
 

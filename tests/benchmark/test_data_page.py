@@ -1,4 +1,4 @@
-"""docs/data.md: its commands run, its snippets make what they say, and its tables are the code's."""
+"""docs/data.md: its commands run, its snippets do what they say, and its tables agree with the code."""
 
 from __future__ import annotations
 
@@ -18,10 +18,12 @@ from small_data import known_folder
 
 from stream_cgzsl.benchmark.datasets import load
 from stream_cgzsl.benchmark.datasets.known import KNOWN
-from stream_cgzsl.benchmark.settings import plan_for
+from stream_cgzsl.benchmark.protocols import plan_for
 from stream_cgzsl.bus import connect
 from stream_cgzsl.bus.topics import Topics
 from stream_cgzsl.cli import main
+
+pytestmark = pytest.mark.slow
 
 PAGE = (Path(__file__).parents[2] / "docs" / "data.md").read_text()
 COMMANDS = re.findall(r"^\$ stream-cgzsl (.*)$", PAGE, flags=re.MULTILINE)
@@ -34,7 +36,7 @@ def blocks(language: str) -> list[str]:
 
 @pytest.fixture
 def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A place with the folders the page speaks of."""
+    """A directory with the folders that the page mentions."""
     cub = known_folder(tmp_path / "data", "CUB")
     rows = 2 * KNOWN["CUB"].classes
     labels = np.concatenate([np.arange(200), np.arange(200)])[None] + 1
@@ -56,7 +58,7 @@ def test_every_feed_runs(command: str, capsys: pytest.CaptureFixture[str]) -> No
 
 @pytest.mark.usefixtures("here")
 def test_the_stream_of_the_page_learns_its_feed(capsys: pytest.CaptureFixture[str]) -> None:
-    """`feed` prints the very command the page shows, and what that starts learns the three tasks."""
+    """`feed` prints the command that the page shows, and that command learns the three tasks."""
     feed = next(command for command in FEEDS if " birds " in command)
     (up,) = [command for command in COMMANDS if command.startswith("up")]
     assert main(shlex.split(feed)) == 0

@@ -1,4 +1,4 @@
-"""A data set on a stream: what a task sends, where it is cut, and how an interrupted feed goes on."""
+"""A data set on a stream: what a task sends, where it is cut, and how an interrupted feed resumes."""
 
 from __future__ import annotations
 
@@ -15,17 +15,18 @@ from helpers import NO_DESCRIBE, Producer, learner, new_bus, read, settings_for,
 
 from stream_cgzsl.benchmark.datasets import Dataset, load
 from stream_cgzsl.benchmark.feeding import ROLES, Feeder
-from stream_cgzsl.benchmark.settings import Plan, plan_for, windows
+from stream_cgzsl.benchmark.protocols import Plan, plan_for, windows
 from stream_cgzsl.bus import Bus, connect
 from stream_cgzsl.bus.topics import Topics
 from stream_cgzsl.errors import TopicMisconfigured, UsageError
 from stream_cgzsl.learners import create
-from stream_cgzsl.schemas import Attribute, Boundary, Feature, decode, encode
-from stream_cgzsl.windows.ledger import load_generation
+from stream_cgzsl.schemas import Attribute, Boundary, Feature, FeedTask, decode, encode
+from stream_cgzsl.serving.generation_io import load_generation
 
 DATA = load("synthetic:classes=8,unseen=2,attributes=8,features=16,rows=6,test=3")
 PLAN = Plan("online", tasks=2, seen=3, unseen=1, held_back=1)
 TOPICS = Topics("fed")
+FEED = f"{DATA.name} made up {DATA.digest[:8]} online 2x(3+1)"
 
 
 @pytest.fixture
@@ -42,9 +43,10 @@ def ids(bus: Bus) -> dict[str, Counter[str]]:
     return {role: Counter(event.id for event in events(bus, role)) for role in ROLES}
 
 
-def whole_feed(tmp_path: Path) -> dict[str, Counter[str]]:
-    """What a feed that nothing disturbs leaves on its bus."""
-    with connect(sqlite_url(tmp_path, "whole")) as bus:
+@pytest.fixture(scope="module")
+def whole_feed(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Counter[str]]:
+    """The ids on the bus after a feed without interruption."""
+    with connect(sqlite_url(tmp_path_factory.mktemp("whole"))) as bus:
         feeder = Feeder(bus, TOPICS, DATA, PLAN)
         for task in feeder.tasks:
             feeder.feed(task)
@@ -98,7 +100,7 @@ def test_static_every_class_is_described_and_can_be_tested_from_the_first_task_o
 
 
 def test_a_stream_gives_the_generations_of_the_library(bus: Bus) -> None:
-    """Rows come in another order on a stream: the same windows, up to the rounding of their sums."""
+    """On a stream, rows arrive in another order: the same windows, up to the rounding of their sums."""
     library = create("ridge", DATA.space())
     feeder = Feeder(bus, TOPICS, DATA, PLAN, order=5)
     with learner(settings_for(bus, TOPICS, learner="ridge", **NO_DESCRIBE)) as worker:
@@ -112,7 +114,7 @@ def test_a_stream_gives_the_generations_of_the_library(bus: Bus) -> None:
         np.testing.assert_allclose(streamed.vectors, expected.vectors, rtol=0, atol=1e-4)
 
 
-# ---- going on
+# ---- resuming
 
 
 def test_fed_counts_whole_tasks(bus: Bus) -> None:
@@ -124,7 +126,7 @@ def test_fed_counts_whole_tasks(bus: Bus) -> None:
     assert counted == [0, 1, 2]
 
 
-def test_a_task_that_is_there_is_not_sent_again(bus: Bus) -> None:
+def test_a_task_that_is_complete_is_not_sent_again(bus: Bus) -> None:
     feeder = Feeder(bus, TOPICS, DATA, PLAN)
     first = feeder.feed(feeder.tasks[0])
     before = ids(bus)
@@ -132,7 +134,7 @@ def test_a_task_that_is_there_is_not_sent_again(bus: Bus) -> None:
     assert ids(bus) == before
 
 
-def test_tasks_come_in_their_order(bus: Bus) -> None:
+def test_tasks_are_fed_in_their_order(bus: Bus) -> None:
     feeder = Feeder(bus, TOPICS, DATA, PLAN)
     with pytest.raises(UsageError, match="task 2 cannot be fed before task 1"):
         feeder.feed(feeder.tasks[1])
@@ -145,36 +147,63 @@ class Interrupted(Exception):
 def stopping_after(records: int) -> Callable[[int], None]:
     left = records
 
-    def told(count: int) -> None:
+    def sent(count: int) -> None:
         nonlocal left
         left -= count
         if left < 0:
             raise Interrupted
 
-    return told
+    return sent
 
 
 @pytest.mark.parametrize("after", [0, 1, 11, 12, 15, 16, 27, 30, 53])
-def test_an_interrupted_feed_goes_on_and_sends_nothing_twice(bus: Bus, tmp_path: Path, after: int) -> None:
-    """Stopped in any place of either task: in the holdout, between two topics, before the boundary."""
-    first = Feeder(bus, TOPICS, DATA, PLAN, told=stopping_after(after))
+def test_an_interrupted_feed_resumes_and_sends_nothing_twice(
+    bus: Bus, whole_feed: dict[str, Counter[str]], after: int
+) -> None:
+    """Interrupted anywhere in either task: in the holdout, between two topics, before the boundary."""
+    first = Feeder(bus, TOPICS, DATA, PLAN, sent=stopping_after(after))
     with pytest.raises(Interrupted):
         for task in first.tasks:
             first.feed(task)
     second = Feeder(bus, TOPICS, DATA, PLAN)
     for task in second.tasks[second.fed() :]:
         second.feed(task)
-    assert ids(bus) == whole_feed(tmp_path)
-    assert [event.reason[-6:] for event in events(bus, "control")] == ["task 1", "task 2"]
+    assert ids(bus) == whole_feed
+    assert [(event.reason, event.feed) for event in events(bus, "control")] == [
+        (f"{FEED} task {number}", FeedTask(name=FEED, task=number)) for number in (1, 2)
+    ]
 
 
-def test_what_is_on_the_bus_already_is_told_as_well(bus: Bus) -> None:
+def test_a_feed_resumes_after_a_boundary_of_the_old_form(bus: Bus, whole_feed: dict[str, Counter[str]]) -> None:
+    """Before boundaries had a feed field, the reason alone identified the task."""
+    feeder, producer = Feeder(bus, TOPICS, DATA, PLAN), Producer(bus, TOPICS)
+    for role in ROLES:
+        producer.events(role, *feeder.events(role, feeder.tasks[0]))
+    producer.boundary(f"{FEED} task 1")
+    resumed = Feeder(bus, TOPICS, DATA, PLAN)
+    assert resumed.fed() == 1
+    resumed.feed(resumed.tasks[1])
+    assert Feeder(bus, TOPICS, DATA, PLAN).fed() == 2
+    assert [event.feed for event in events(bus, "control")] == [None, FeedTask(name=FEED, task=2)]
+    assert ids(bus) == whole_feed
+
+
+def test_the_field_identifies_a_task_whatever_the_reason_says(bus: Bus) -> None:
+    feeder, producer = Feeder(bus, TOPICS, DATA, PLAN), Producer(bus, TOPICS)
+    producer.events("control", Boundary(reason="monday", feed=FeedTask(name=FEED, task=1)))
+    assert feeder.fed() == 1
+    producer.events("control", Boundary(reason=f"{FEED} task 2", feed=FeedTask(name="another", task=2)))
+    with pytest.raises(UsageError, match="has the tasks of another feed"):
+        feeder.fed()
+
+
+def test_records_already_on_the_bus_count_as_sent(bus: Bus) -> None:
     counts: list[int] = []
     feeder = Feeder(bus, TOPICS, DATA, PLAN)
     producer = Producer(bus, TOPICS)
     task = feeder.tasks[0]
     producer.events("holdout", *list(feeder.events("holdout", task))[:5])
-    Feeder(bus, TOPICS, DATA, PLAN, told=counts.append).feed(task)
+    Feeder(bus, TOPICS, DATA, PLAN, sent=counts.append).feed(task)
     assert sum(counts) == feeder.count(task)
 
 
@@ -184,6 +213,7 @@ def test_boundaries_and_records_of_others_do_not_matter(bus: Bus) -> None:
     producer.events("attributes", Attribute(class_id="emu", vector=DATA.vector(DATA.class_ids[0])))
     producer.events("features", Feature(class_id="emu", vector=DATA.features[0]))
     producer.boundary("by hand")
+    producer.boundary(f"{FEED} order 3 task 1")  # of another feed, in the old form: nothing but its words says so
     producer.events("control", Boundary(reason="without a cut"))
     producer.send("control", encode(Boundary())._replace(value=b"{"))
     assert feeder.fed() == 0
@@ -211,35 +241,41 @@ def test_a_stream_with_the_tasks_of_another_feed_is_refused(
     first.feed(first.tasks[0])
     with pytest.raises(UsageError) as caught:
         Feeder(bus, TOPICS, data, plan, order)
-    said = str(caught.value)
-    assert said.startswith(f"{bus.url}: the stream 'fed' has the tasks of another feed: found '{DATA.name} made up ")
-    assert said.endswith(" task 1'; choose another --prefix")
+    error = str(caught.value)
+    assert error.startswith(
+        f"{bus.url}: the stream 'fed' has the tasks of another feed: found '{FEED} task 1'; expected"
+    )
+    assert error.endswith(" task 1'; choose another --prefix")
+
+
+@pytest.fixture(scope="module")
+def started(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Bus]:
+    """A stream whose learner has started, for unsigned vectors of the sizes of `DATA`."""
+    with connect(sqlite_url(tmp_path_factory.mktemp("started"))) as bus:
+        Feeder(bus, TOPICS, DATA, PLAN)
+        with learner(settings_for(bus, TOPICS)) as worker:
+            wait_for_window(bus, 0, TOPICS, worker.alive)
+        yield bus
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "error"),
     [
-        ("features=17,attributes=8", "has features of 16 numbers since its genesis, and those of synthetic:"),
-        ("features=16,attributes=9", "has attributes of 8 numbers since its genesis, and those of synthetic:"),
+        ("features=17,attributes=8", "was started with features of 16 numbers, and those of synthetic:"),
+        ("features=16,attributes=9", "was started with attributes of 8 numbers, and those of synthetic:"),
     ],
 )
-def test_vectors_of_another_size_than_the_streams_are_refused(bus: Bus, text: str, said: str) -> None:
-    Feeder(bus, TOPICS, DATA, PLAN)
-    with learner(settings_for(bus, TOPICS)) as worker:
-        wait_for_window(bus, 0, TOPICS, worker.alive)
+def test_vectors_of_another_size_than_the_streams_are_refused(started: Bus, text: str, error: str) -> None:
     other = load(f"synthetic:classes=8,{text}")
     with pytest.raises(UsageError) as caught:
-        Feeder(bus, TOPICS, other, plan_for(other, "online"))
-    assert str(caught.value).startswith(f"{bus.url}: the stream 'fed' {said}")
+        Feeder(started, TOPICS, other, plan_for(other, "online"))
+    assert str(caught.value).startswith(f"{started.url}: the stream 'fed' {error}")
     assert str(caught.value).endswith("; choose another --prefix")
 
 
-def test_negative_features_are_refused_where_the_stream_takes_none(bus: Bus) -> None:
-    Feeder(bus, TOPICS, DATA, PLAN)
-    with learner(settings_for(bus, TOPICS)) as worker:
-        wait_for_window(bus, 0, TOPICS, worker.alive)
-    with pytest.raises(UsageError, match=r"takes no negative features since its genesis, and synthetic:.* has some"):
-        Feeder(bus, TOPICS, replace(DATA, features=-DATA.features), PLAN)
+def test_negative_features_are_refused_where_the_stream_is_unsigned(started: Bus) -> None:
+    with pytest.raises(UsageError, match=r"was started without --signed, and synthetic:.* has negative features"):
+        Feeder(started, TOPICS, replace(DATA, features=-DATA.features), PLAN)
 
 
 def test_topics_that_would_lose_records_are_refused(tmp_path: Path) -> None:
@@ -249,14 +285,14 @@ def test_topics_that_would_lose_records_are_refused(tmp_path: Path) -> None:
             Feeder(bus, TOPICS, DATA, PLAN)
 
 
-# ---- on either bus
+# ---- on both buses
 
 
-def test_a_feed_goes_on_on_any_bus(bus_url: str) -> None:
+def test_an_interrupted_feed_resumes_on_both_buses(bus_url: str) -> None:
     topics = Topics(f"feed-{uuid4().hex}")
     with new_bus(bus_url, 2, topics) as bus:
         with pytest.raises(Interrupted):
-            interrupted = Feeder(bus, topics, DATA, PLAN, told=stopping_after(20))
+            interrupted = Feeder(bus, topics, DATA, PLAN, sent=stopping_after(20))
             interrupted.feed(interrupted.tasks[0])
         feeder = Feeder(bus, topics, DATA, PLAN)
         boundaries = [feeder.feed(task) for task in feeder.tasks]

@@ -1,4 +1,4 @@
-"""Which folder is meant, and what a data set is as a value."""
+"""Finding the folder of a data set, and the data set in memory."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ def test_a_data_set_is_found_by_path_and_by_name_in_any_case(monkeypatch: pytest
     assert found == {"Birds"}
 
 
-def test_a_data_set_that_is_nowhere_is_told(tmp_path: Path) -> None:
+def test_an_unknown_data_set_is_reported(tmp_path: Path) -> None:
     with pytest.raises(UsageError) as caught:
         load("unicorns", under=tmp_path)
     assert str(caught.value) == (
-        f"there is no data set 'unicorns': neither a folder of that path nor one of that name in {tmp_path}; say where "
+        f"there is no data set 'unicorns': no folder has that path, and none in {tmp_path} has that name; say where "
         "data sets are with --data or CGZSL_DATA"
     )
 
@@ -73,6 +73,6 @@ def test_in_the_other_settings_nothing_moves(setting: str) -> None:
     assert before.under(setting) is before
 
 
-def test_the_digest_tells_data_apart() -> None:
+def test_different_data_has_different_digests() -> None:
     assert data(3, 1).digest == data(3, 1, name="OTHER").digest
     assert len({data(3, 1).digest, data(3, 2).digest, data(3, 2).under("static").digest}) == 3

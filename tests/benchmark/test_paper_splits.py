@@ -1,4 +1,4 @@
-"""The tasks of the five benchmarks are those of the paper's table of splits, task by task."""
+"""The tasks of the five benchmarks agree with the paper's table of splits, task by task."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ from small_data import data, with_official_splits
 from stream_cgzsl.benchmark import paper
 from stream_cgzsl.benchmark.datasets import Dataset, data_folder
 from stream_cgzsl.benchmark.datasets.known import KNOWN
-from stream_cgzsl.benchmark.settings import SETTINGS, Plan, Task, plan_for, tasks
+from stream_cgzsl.benchmark.protocols import SETTINGS, Plan, plan_for, tasks
+from stream_cgzsl.benchmark.task import Task
 
 TABLE = {
     ("aPY", "static"): [(0, 8, 24), (8, 8, 16), (16, 8, 8)],

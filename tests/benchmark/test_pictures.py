@@ -1,18 +1,18 @@
-"""What a report shows of features: their neighbours among projections, and the map of real and replayed ones."""
+"""The pictures of features in a report: their nearest projections, and the map of real and replayed ones."""
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
 
-from stream_cgzsl.benchmark.feature_map import feature_map
-from stream_cgzsl.benchmark.similarities import Similarities
-from stream_cgzsl.generation import Generation
+from stream_cgzsl.benchmark.runs.feature_map import feature_map
+from stream_cgzsl.benchmark.runs.similarities import Similarities
 from stream_cgzsl.report.document import Neighbours, Similar, SimilarityPanel
+from stream_cgzsl.serving.generation import Generation
 
 
 def generation(number: int, seen: dict[str, bool], centre: float = 0.0, servable: bool = True) -> Generation:
-    """Class `a` is the first axis, `b` the second and so on, at length 2."""
+    """The projection of class `a` is the first axis, of `b` the second and so on, at length 2."""
     vectors = 2 * np.eye(4, dtype=np.float32)[[ord(c) - ord("a") for c in seen]]
     return Generation(
         number=number,
@@ -28,9 +28,9 @@ def generation(number: int, seen: dict[str, bool], centre: float = 0.0, servable
 def test_neighbours_are_the_projections_of_highest_cosine() -> None:
     tests = {"c": np.array([[0, 3, 4, 0], [0, 30, 40, 0]])}  # at length 1, both are (0, 0.6, 0.8, 0)
     followed = Similarities(tests)
-    followed.look(generation(1, {"a": True, "b": True}))
-    followed.look(generation(2, {"a": True, "b": True, "c": False, "d": False}))
-    followed.look(generation(3, {"a": True, "b": True, "c": True, "d": False}))
+    followed.add(generation(1, {"a": True, "b": True}))
+    followed.add(generation(2, {"a": True, "b": True, "c": False, "d": False}))
+    followed.add(generation(3, {"a": True, "b": True, "c": True, "d": False}))
     expected = [
         Similar(class_id="c", similarity=0.8, seen=False),
         Similar(class_id="b", similarity=0.6, seen=True),
@@ -41,24 +41,21 @@ def test_neighbours_are_the_projections_of_highest_cosine() -> None:
         SimilarityPanel(
             class_id="c",
             learned_in=3,
-            windows=(
-                Neighbours(window=2, top=tuple(expected)),
-                Neighbours(window=3, top=(learned, *expected[1:])),
-            ),
+            windows=(Neighbours(window=2, top=tuple(expected)), Neighbours(window=3, top=(learned, *expected[1:]))),
         ),
     )
 
 
 def test_features_are_compared_less_the_centre() -> None:
     followed = Similarities({"b": np.array([[0.0, 1.0, 0.0, 0.0]])})
-    followed.look(generation(1, {"a": True, "b": False}, centre=0.5))
+    followed.add(generation(1, {"a": True, "b": False}, centre=0.5))
     (panel,) = followed.panels()
     assert [(found.class_id, found.similarity) for found in panel.windows[0].top] == [("b", 0.5), ("a", -0.5)]
 
 
-def test_a_generation_that_cannot_answer_is_passed_over() -> None:
+def test_a_generation_that_is_not_servable_is_skipped() -> None:
     followed = Similarities({"b": np.ones((1, 4))})
-    followed.look(generation(1, {"a": False, "b": False}, servable=False))
+    followed.add(generation(1, {"a": False, "b": False}, servable=False))
     assert followed.panels() == ()
 
 

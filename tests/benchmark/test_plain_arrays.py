@@ -1,4 +1,4 @@
-"""What is said about NumPy files that do not hold one's own data; and no pickle is ever loaded."""
+"""Errors in NumPy files of the plain layout; no pickle is ever loaded."""
 
 from __future__ import annotations
 
@@ -8,14 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from plain_files import (
-    ATTRIBUTES,
-    LABELS,
-    VECTORS,
-    as_npy,
-    as_npz,
-    refused,
-)
+from plain_files import ATTRIBUTES, LABELS, VECTORS, as_npy, as_npz, refused
 
 
 @pytest.fixture
@@ -25,7 +18,7 @@ def arrays(tmp_path: Path) -> Path:
 
 
 class Bomb:
-    """Does what a pickle must never get to do."""
+    """Runs code when it is unpickled."""
 
     def __reduce__(self) -> Any:
         return Path.touch, (Path("exploded"),)
@@ -59,13 +52,17 @@ BROKEN_ARRAYS = [
         np.arange(12.0),
         "DIR/labels.npy: its array: found float64 of shape 12; expected one row of text or whole",
     ),
-    ("labels", np.array(LABELS[:7]), "DIR/labels.npy: labels: found 7 labels; expected 12, one a row of features.npy"),
     (
         "labels",
-        np.full(12, 3),
-        "DIR/labels.npy: labels: found 3; expected 0 to 2, the classes there are; or their names",
+        np.array(LABELS[:7]),
+        "DIR/labels.npy: labels: found 7 labels; expected 12, one per row of features.npy",
     ),
-    ("labels", np.full(12, -1), "DIR/labels.npy: labels: found -1; expected 0 to 2, the classes there are; or their"),
+    ("labels", np.full(12, 3), "DIR/labels.npy: labels: found 3; expected a class index from 0 to 2, or a class name"),
+    (
+        "labels",
+        np.full(12, -1),
+        "DIR/labels.npy: labels: found -1; expected a class index from 0 to 2, or a class name",
+    ),
     (
         "features",
         np.ones(12),
@@ -75,18 +72,18 @@ BROKEN_ARRAYS = [
     (
         "attributes",
         np.ones((4, 2)),
-        "DIR/classes.txt: classes: found 3 classes; expected 4, one a row of attributes.npy",
+        "DIR/classes.txt: classes: found 3 classes; expected 4, one per row of attributes.npy",
     ),
 ]
 
 
 @pytest.mark.parametrize(("stem", "array", "said"), BROKEN_ARRAYS, ids=[said[:60] for *_, said in BROKEN_ARRAYS])
-def test_what_is_wrong_with_an_array_is_told(arrays: Path, stem: str, array: Any, said: str) -> None:
+def test_an_error_in_an_array_is_reported(arrays: Path, stem: str, array: Any, said: str) -> None:
     np.save(arrays / f"{stem}.npy", array)
     assert refused(arrays)[: len(said)] == said
 
 
-def test_an_archive_without_the_array_is_told(tmp_path: Path) -> None:
+def test_an_archive_without_the_array_is_reported(tmp_path: Path) -> None:
     as_npz(tmp_path)
     np.savez(tmp_path / "features.npz", x=VECTORS, labels=np.array(LABELS))
     assert refused(tmp_path) == (
@@ -96,21 +93,21 @@ def test_an_archive_without_the_array_is_told(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", ["features.npy", "features.npz"])
 @pytest.mark.parametrize("content", [b"PK\x03\x04 and no more", b"\x93NUMPY\x01\x00v\x00{'descr'"])
-def test_a_damaged_array_is_told(tmp_path: Path, name: str, content: bytes) -> None:
+def test_a_damaged_array_is_reported(tmp_path: Path, name: str, content: bytes) -> None:
     np.save(tmp_path / "attributes.npy", ATTRIBUTES)
     (tmp_path / name).write_bytes(content)
     assert refused(tmp_path).startswith(f"DIR/{name}: a damaged NumPy file: ")
 
 
 @pytest.mark.parametrize("content", [b"", b"label,a\nowl,1\n", pickle.dumps(Bomb())], ids=["empty", "text", "pickle"])
-def test_what_is_no_array_is_told(arrays: Path, content: bytes) -> None:
+def test_a_file_that_is_not_an_array_is_reported(arrays: Path, content: bytes) -> None:
     (arrays / "features.npy").write_bytes(content)
     assert refused(arrays) == (
         "DIR/features.npy: not a NumPy file (and a pickle is never loaded); save it with np.save or np.savez"
     )
 
 
-def test_an_archive_called_an_array_is_told(arrays: Path) -> None:
+def test_an_archive_with_the_suffix_of_an_array_is_reported(arrays: Path) -> None:
     np.savez(arrays / "features.npz", features=VECTORS)
     (arrays / "features.npz").rename(arrays / "features.npy")
-    assert refused(arrays) == "DIR/features.npy: an archive of arrays (.npz); give it that name"
+    assert refused(arrays) == "DIR/features.npy: an archive of arrays; rename it to .npz"

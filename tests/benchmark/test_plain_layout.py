@@ -1,4 +1,4 @@
-"""One's own data: every format gives the same, and it is split as one expects."""
+"""The plain layout: every format gives the same data, and the same split."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ def test_a_class_without_rows_is_in_neither_pool(folder: Path) -> None:
     assert (data.class_ids[3], data.seen_pool, data.unseen_pool) == ("emu", tuple(CLASSES), ())
 
 
-def test_classes_without_names_are_counted(tmp_path: Path) -> None:
+def test_classes_without_names_are_numbered(tmp_path: Path) -> None:
     np.save(tmp_path / "attributes.npy", ATTRIBUTES)
     np.save(tmp_path / "features.npy", VECTORS)
     np.save(tmp_path / "labels.npy", np.array([2, 1] * 6))
@@ -86,7 +86,7 @@ def test_classes_without_names_are_counted(tmp_path: Path) -> None:
     assert (data.class_ids, data.labels.tolist()) == (("0", "1", "2"), [2, 1] * 6)
 
 
-def test_numbers_are_names_where_classes_are_called_by_numbers(tmp_path: Path) -> None:
+def test_numbers_are_names_where_classes_are_named_by_numbers(tmp_path: Path) -> None:
     np.savez(tmp_path / "attributes.npz", attributes=ATTRIBUTES, classes=np.array([30, 20, 10]))
     np.savez(tmp_path / "features.npz", features=VECTORS, labels=np.array([10, 20] * 6))
     data = load(tmp_path)
@@ -94,7 +94,7 @@ def test_numbers_are_names_where_classes_are_called_by_numbers(tmp_path: Path) -
 
 
 @pytest.mark.parametrize("write", [as_npz, as_parquet_of_columns])
-def test_attributes_may_be_yes_or_no(tmp_path: Path, write: Any) -> None:
+def test_attributes_may_be_booleans(tmp_path: Path, write: Any) -> None:
     write(tmp_path)
     if write is as_npz:
         np.savez(tmp_path / "attributes.npz", attributes=ATTRIBUTES.astype(bool), classes=np.array(CLASSES))

@@ -1,4 +1,4 @@
-"""What is said about tables, CSV and Parquet, that do not hold one's own data."""
+"""Errors in CSV and Parquet tables of the plain layout."""
 
 from __future__ import annotations
 
@@ -10,13 +10,7 @@ from typing import Any
 import numpy as np
 import pyarrow
 import pytest
-from plain_files import (
-    VECTORS,
-    as_csv_without_split,
-    as_parquet_of_columns,
-    csv,
-    refused,
-)
+from plain_files import VECTORS, as_csv_without_split, as_parquet_of_columns, csv, refused
 from pyarrow import parquet
 
 
@@ -38,7 +32,7 @@ def test_files_that_are_missing_are_named(folder: Path) -> None:
 
 def test_two_files_for_one_thing_are_refused(folder: Path) -> None:
     np.save(folder / "features.npy", VECTORS)
-    assert refused(folder) == "DIR: found features.npy and features.csv; expected one of them"
+    assert refused(folder) == "DIR: found features.npy and features.csv; expected only one of them"
 
 
 def write_text(name: str, text: str) -> Any:
@@ -79,7 +73,7 @@ BROKEN_CSV = [
     (write_text("features.csv", "label,a\nowl,nan\n"), "DIR/features.csv: features: found nan at [0, 0] (and 0 more"),
     (
         write_text("features.csv", "label,class,a\nowl,owl,1\n"),
-        "DIR/features.csv: class: found 'label' beside it, which",
+        "DIR/features.csv: class: found also 'label', which means",
     ),
     (
         write_text("features.csv", "colour,a\nred,1\n"),
@@ -87,7 +81,7 @@ BROKEN_CSV = [
     ),
     (
         write_text("features.csv", "a\n1\n"),
-        "DIR/features.csv: nothing says which class a row is of; expected a column or",
+        "DIR/features.csv: the rows have no labels; expected a column or array called label,",
     ),
     (write_text("features.csv", "label,a\nowl,1\nemu,2\n"), "DIR/features.csv: labels: found 'emu' in row 1, a class"),
     (write_text("attributes.csv", "class,a\nowl,inf\n"), "DIR/attributes.csv: attributes: found inf at [0, 0]"),
@@ -98,35 +92,35 @@ BROKEN_CSV = [
     ),
     (
         write_text("split.txt", "train\ntest\n"),
-        "DIR/split.txt: split: found 2 values; expected 12, one a row of features",
+        "DIR/split.txt: split: found 2 values; expected 12, one per row of features",
     ),
     (write_text("split.txt", "train\n" * 11 + "val"), "DIR/split.txt: split: found 'val' in row 11; expected train or"),
     (
         write_text("split.txt", "test\n" * 12),
-        "DIR: no row is left to train with: every class is unseen, or every row a",
+        "DIR: there are no training rows: every class is unseen, or every row is a",
     ),
     (write_csv("split", part=["train"] * 12), "DIR/split.csv: line 1: found no such column; expected a header with a"),
     (
         write_text("unseen.txt", "owl\nemu\n"),
-        "DIR/unseen.txt: unseen: found 'emu'; expected one of the classes described",
+        "DIR/unseen.txt: unseen: found 'emu'; expected one of the described classes",
     ),
-    (write_text("unseen.txt", "owl\njay\nauk\n"), "DIR: no row is left to train with: every class is unseen"),
+    (write_text("unseen.txt", "owl\njay\nauk\n"), "DIR: there are no training rows: every class is unseen"),
 ]
 
 
 @pytest.mark.parametrize(("spoil", "said"), BROKEN_CSV, ids=[said[:60] for _, said in BROKEN_CSV])
-def test_what_is_wrong_with_a_table_is_told(folder: Path, spoil: Any, said: str) -> None:
+def test_an_error_in_a_table_is_reported(folder: Path, spoil: Any, said: str) -> None:
     spoil(folder)
     assert refused(folder)[: len(said)] == said
 
 
 @pytest.mark.parametrize("content", [b"\x00\xff\xfe", b'label,a\n"owl,1\n' + b"x" * 200_000], ids=["binary", "endless"])
-def test_what_is_no_csv_is_told(folder: Path, content: bytes) -> None:
+def test_a_file_that_is_not_csv_is_reported(folder: Path, content: bytes) -> None:
     (folder / "features.csv").write_bytes(content)
     assert refused(folder).startswith("DIR/features.csv: not a readable CSV file in UTF-8: ")
 
 
-def test_a_file_that_may_not_be_read_is_told(folder: Path) -> None:
+def test_a_file_without_read_permission_is_reported(folder: Path) -> None:
     (folder / "features.csv").chmod(0)
     if os.access(folder / "features.csv", os.R_OK):
         pytest.skip("this user may read every file, as root does; setpriv --bounding-set -all takes that from root")
@@ -169,22 +163,22 @@ BROKEN_PARQUET: list[tuple[dict[str, Any], str]] = [
 
 
 @pytest.mark.parametrize(("content", "said"), BROKEN_PARQUET, ids=[said[:60] for _, said in BROKEN_PARQUET])
-def test_what_is_wrong_with_a_parquet_table_is_told(tmp_path: Path, content: dict[str, Any], said: str) -> None:
+def test_an_error_in_a_parquet_table_is_reported(tmp_path: Path, content: dict[str, Any], said: str) -> None:
     as_parquet_of_columns(tmp_path)
     parquet.write_table(pyarrow.table(content), tmp_path / "features.parquet")
     assert refused(tmp_path)[: len(said)] == said
 
 
-def test_what_is_no_parquet_file_is_told(tmp_path: Path) -> None:
+def test_a_file_that_is_not_parquet_is_reported(tmp_path: Path) -> None:
     as_parquet_of_columns(tmp_path)
     (tmp_path / "features.parquet").write_text("label,a\n")
     assert refused(tmp_path).startswith("DIR/features.parquet: not a Parquet file, or a damaged one: ")
 
 
-def test_without_pyarrow_the_way_out_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_pyarrow_the_error_says_what_to_install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     as_parquet_of_columns(tmp_path)
     monkeypatch.setitem(sys.modules, "pyarrow", None)
     assert refused(tmp_path) == (
-        "DIR/attributes.parquet: reading Parquet needs pyarrow; install stream-cgzsl[parquet], or save the table as .npz "
-        "or .csv"
+        "DIR/attributes.parquet: reading Parquet needs pyarrow; install stream-cgzsl[parquet], or save the table as "
+        ".npz or .csv"
     )

@@ -1,4 +1,4 @@
-"""Plans for any data, the tasks they make, and the windows these become."""
+"""Plans for any data, the tasks of a plan, and the windows of these tasks."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 from small_data import data
 
-from stream_cgzsl.benchmark.settings import Plan, Task, as_used, plan_for, tasks, windows
+from stream_cgzsl.benchmark.protocols import Plan, as_used, plan_for, tasks, windows
+from stream_cgzsl.benchmark.task import Task
 from stream_cgzsl.errors import UsageError
 
 # ---- plans
@@ -56,40 +57,40 @@ def test_a_known_plan_is_taken_and_can_be_changed(
 @pytest.mark.parametrize(
     ("sizes", "setting", "given", "said"),
     [
-        ((6, 3), "sometimes", {}, "no such setting: 'sometimes'; the settings are static, dynamic, online"),
-        ((6, 3), "static", {"unseen": 2}, "the static setting has no unseen classes of its own: leave --unseen out"),
-        ((6, 3), "online", {"tasks": 0}, "--tasks 0: at least 1 is expected"),
-        ((6, 3), "online", {"seen": 0}, "--seen 0: at least 1 is expected"),
-        ((6, 3), "online", {"unseen": -1}, "--unseen -1: at least 0 is expected"),
+        ((6, 3), "sometimes", {}, "unknown setting 'sometimes'; the settings are static, dynamic, online"),
+        ((6, 3), "static", {"unseen": 2}, "in the static setting every class is learned: leave --unseen out"),
+        ((6, 3), "online", {"tasks": 0}, "--tasks 0: expected at least 1"),
+        ((6, 3), "online", {"seen": 0}, "--seen 0: expected at least 1"),
+        ((6, 3), "online", {"unseen": -1}, "--unseen -1: expected at least 0"),
         (
             (6, 3),
             "dynamic",
             {"tasks": 2, "seen": 4},
-            "SMALL has 6 seen classes: too few for 2 tasks of 4; choose fewer --tasks or a smaller --seen",
+            "SMALL has 6 seen classes, too few for 2 tasks of 4; choose fewer --tasks or a smaller --seen",
         ),
         (
             (6, 3),
             "dynamic",
             {"tasks": 2, "unseen": 2},
-            "SMALL has 3 unseen classes: too few for 2 tasks of 2; choose fewer --tasks or a smaller --unseen",
+            "SMALL has 3 unseen classes, too few for 2 tasks of 2; choose fewer --tasks or a smaller --unseen",
         ),
         (
             (6, 3),
             "online",
             {"tasks": 6},
-            "SMALL: 6 tasks of 1 seen classes leave nothing to learn in the online setting; at least 2 a task are expected",
+            "SMALL: 6 tasks of 1 seen classes leave nothing to learn in the online setting; expected at least 2 per "
+            "task: choose fewer --tasks or a larger --seen",
         ),
         (
             (2, 3),
             "dynamic",
             {"tasks": 3},
-            "SMALL: 3 tasks of 0 seen classes leave nothing to learn in the dynamic setting; at least 1 a task are expected",
+            "SMALL: 3 tasks of 0 seen classes leave nothing to learn in the dynamic setting; expected at least 1 per "
+            "task: choose fewer --tasks or a larger --seen",
         ),
     ],
 )
-def test_a_plan_that_cannot_be_is_explained(
-    sizes: tuple[int, int], setting: str, given: dict[str, int], said: str
-) -> None:
+def test_an_impossible_plan_is_refused(sizes: tuple[int, int], setting: str, given: dict[str, int], said: str) -> None:
     with pytest.raises(UsageError) as caught:
         plan_for(data(*sizes), setting, **given)
     assert str(caught.value) == said
@@ -127,7 +128,7 @@ def permuted(pool: tuple[str, ...], *seeds: Any) -> list[str]:
 
 
 def test_an_order_permutes_each_pool() -> None:
-    """The permutation that earlier figures were made with: the seen pool first, then the unseen one."""
+    """The permutation behind the published figures: the seen pool first, then the unseen one."""
     small = data(20, 9)
     (task,) = tasks(small, Plan("dynamic", 1, 6, 3), order=4)
     seen, unseen = permuted(small.seen_pool, 4), permuted(small.unseen_pool, 4, 20)

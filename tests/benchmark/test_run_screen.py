@@ -1,4 +1,4 @@
-"""What a person sees of a run, in a terminal and without one."""
+"""A run on the screen, in a terminal and without one."""
 
 from __future__ import annotations
 
@@ -8,16 +8,16 @@ import pytest
 from rich.console import Console
 from small_runs import asked
 
-from stream_cgzsl.benchmark.run_record import Learned
-from stream_cgzsl.benchmark.run_screen import Screen, shown_losses
-from stream_cgzsl.benchmark.settings import Task
+from stream_cgzsl.benchmark.runs.progress import TaskResult
+from stream_cgzsl.benchmark.runs.screen import Screen, shown_losses
+from stream_cgzsl.benchmark.task import Task
 from stream_cgzsl.schemas import Evaluation, LedgerRecord
 
 ZEROS = "0" * 64
 
 
 class Clock:
-    """Ten seconds pass between two looks."""
+    """Ten seconds pass between two calls."""
 
     def __init__(self) -> None:
         self.now = 0.0
@@ -27,7 +27,7 @@ class Clock:
         return self.now
 
 
-def window(number: int, unseen: float | None = 0.5, error: str | None = None) -> Learned:
+def window(number: int, unseen: float | None = 0.5, error: str | None = None) -> TaskResult:
     record = LedgerRecord(
         number=number,
         kind="failed" if error else "train",
@@ -40,21 +40,21 @@ def window(number: int, unseen: float | None = 0.5, error: str | None = None) ->
         error=error,
     )
     evaluation = Evaluation(generation=number, digest=ZEROS, samples=1, seen=0.75, unseen=unseen)
-    return Learned(Task(number, (), ()), record, evaluation)
+    return TaskResult(Task(number, (), ()), record, evaluation)
 
 
-def shown(terminal: bool, *windows: Learned, learned: int = 0) -> str:
+def shown(terminal: bool, *windows: TaskResult, learned: int = 0) -> str:
     output = io.StringIO()
     console = Console(file=output, force_terminal=terminal, width=100, color_system=None)
     with Screen(console, Clock()) as screen:
-        screen.begins(asked(), learned)
-        screen.doing("learning task 1")
+        screen.run_started(asked(), learned)
+        screen.progress("learning task 1")
         for one in windows:
-            screen.learned(one, 1.234)
+            screen.task_done(one, 1.234)
     return output.getvalue()
 
 
-def test_without_a_terminal_there_is_a_line_a_window() -> None:
+def test_without_a_terminal_there_is_a_line_per_window() -> None:
     title = asked().title
     assert shown(False, window(1), window(2, unseen=None)).splitlines() == [
         f"{title}, 4 tasks",
@@ -64,9 +64,9 @@ def test_without_a_terminal_there_is_a_line_a_window() -> None:
     ]
 
 
-def test_a_run_that_goes_on_says_so_and_judges_the_rest_by_what_was_done_since() -> None:
+def test_a_resumed_run_estimates_the_time_left_from_what_it_did_since() -> None:
     lines = shown(False, window(1), window(2), learned=1).splitlines()
-    assert lines[0].endswith("4 tasks, 1 of them learned before")
+    assert lines[0].endswith("4 tasks, 1 already learned")
     assert [line.rpartition("; ")[2] for line in lines[1:]][1] == "about 20 s left"
     assert "left" not in lines[1]
 

@@ -1,4 +1,4 @@
-"""A run: the same figures as the library alone, the same digests however it was interrupted and on whatever bus."""
+"""A run: the same figures as without a stream, and the same digests on both buses and after any interruption."""
 
 from __future__ import annotations
 
@@ -11,19 +11,21 @@ from helpers import GENESIS, Producer, learner, new_bus, settings_for, sqlite_ur
 from small_runs import DATA, TASKS, Watcher, asked, digests, done
 
 from stream_cgzsl.benchmark import scores
-from stream_cgzsl.benchmark.run_folder import RunFolder
-from stream_cgzsl.benchmark.run_request import RunRequest
-from stream_cgzsl.benchmark.running import run
+from stream_cgzsl.benchmark.runs.folder import RunFolder
+from stream_cgzsl.benchmark.runs.request import RunRequest
+from stream_cgzsl.benchmark.runs.run import run
 from stream_cgzsl.bus import connect
 from stream_cgzsl.bus.topics import Topics
 from stream_cgzsl.errors import TooManyDeadLetters, UsageError
 from stream_cgzsl.evaluation import published
+from stream_cgzsl.history.replay import Verdict, verify
 from stream_cgzsl.learners import create
 from stream_cgzsl.report.document import RunDocument
 from stream_cgzsl.report.page import render
 from stream_cgzsl.schemas import Message
 from stream_cgzsl.windows.ledger import read_all
-from stream_cgzsl.windows.replay import Verdict, verify
+
+pytestmark = pytest.mark.slow
 
 
 @pytest.fixture(scope="module")
@@ -39,27 +41,27 @@ def document(folder: RunFolder) -> RunDocument:
     return folder.document()
 
 
-# ---- what it comes to
+# ---- results
 
 
-def test_a_run_has_the_figures_of_the_library_alone(tmp_path: Path) -> None:
-    request = asked(learner="episodic")  # which asks nothing of the order of rows
-    alone = scores.run(create("episodic", request.data.space()), request.data, request.plan)
+def test_a_run_has_the_same_figures_as_the_library_without_a_stream(tmp_path: Path) -> None:
+    request = asked(learner="episodic")  # its result does not depend on the order of rows
+    offline = scores.run(create("episodic", request.data.space()), request.data, request.plan)
     folder = RunFolder(tmp_path / "run")
     done(folder.path, request)
     metrics = json.loads(folder.metrics.read_text())
     for name in ("as_of", "recalculated"):
-        reading: scores.Scores = getattr(alone, name)
+        reading: scores.Scores = getattr(offline, name)
         assert metrics[name]["SA"] == pytest.approx([accuracy.seen for accuracy in reading.windows])
         assert metrics[name]["UA"] == pytest.approx([accuracy.unseen for accuracy in reading.windows])
         assert metrics[name]["mH"] == pytest.approx(reading.mH)
-    assert metrics["forgetting"] == pytest.approx(alone.readings.forgotten)
-    assert metrics["mAUSUC"] == pytest.approx(alone.readings.mAUSUC)
+    assert metrics["forgetting"] == pytest.approx(offline.readings.final_forgetting)
+    assert metrics["mAUSUC"] == pytest.approx(offline.readings.mAUSUC)
     assert (metrics["method"], metrics["setting"], metrics["dataset"]) == ("episodic", "online", request.data.name)
     assert (metrics["generations"], 0 < metrics["seconds_training"] < metrics["seconds_total"]) == (TASKS, True)
 
 
-def test_the_document_tells_what_stands_on_the_bus(folder: RunFolder, document: RunDocument) -> None:
+def test_the_document_agrees_with_the_bus(folder: RunFolder, document: RunDocument) -> None:
     with connect(folder.own_bus) as bus:
         records = read_all(bus, Topics())[1:]
         evaluations = list(published.read_all(bus, Topics()))
@@ -111,10 +113,10 @@ def test_the_map_has_real_and_replayed_features_of_six_classes(document: RunDocu
     assert (len(document.map.class_ids), counts) == (6, [6 * 6, 6 * 30])
 
 
-def test_losses_and_replay_are_told_where_a_learner_has_them(tmp_path: Path) -> None:
-    told = done(tmp_path / "run", asked(learner="adversarial")).windows
-    assert [line.replay_kept is not None and line.replay_rejected is not None for line in told] == [True] * TASKS
-    assert all({"rcl", "nuclear"} <= set(line.losses) for line in told)
+def test_losses_and_replay_counts_are_in_the_document(tmp_path: Path) -> None:
+    lines = done(tmp_path / "run", asked(learner="adversarial")).windows
+    assert [line.replay_kept is not None and line.replay_rejected is not None for line in lines] == [True] * TASKS
+    assert all({"rcl", "nuclear"} <= set(line.losses) for line in lines)
 
 
 @pytest.mark.parametrize("setting", ["static", "dynamic"])
@@ -125,7 +127,7 @@ def test_every_setting_can_be_run(tmp_path: Path, setting: str) -> None:
     assert (last.unseen == 0, last.unseen_accuracy is None) == ((True, True) if setting == "static" else (False, False))
 
 
-# ---- on whatever bus
+# ---- on both buses
 
 
 def test_both_buses_give_the_same_digests_and_can_be_verified(
@@ -139,7 +141,7 @@ def test_both_buses_give_the_same_digests_and_can_be_verified(
     assert verdicts == [Verdict.IDENTICAL] * TASKS
 
 
-# ---- going on
+# ---- resuming
 
 
 @pytest.mark.parametrize(
@@ -152,7 +154,7 @@ def test_an_interrupted_run_ends_with_the_same_digests(moment: str, tmp_path: Pa
     assert not RunFolder(path).finished()
     watcher = Watcher()
     found = run(asked(), RunFolder(path), watcher)
-    assert watcher.seen == [1, 2, 3, 4]
+    assert watcher.done == [1, 2, 3, 4]
     assert (digests(found), found.as_of, found.recalculated, found.forgetting, found.similarities, found.map) == (
         *(digests(document), document.as_of, document.recalculated),
         *(document.forgetting, document.similarities, document.map),
@@ -176,10 +178,10 @@ def test_a_finished_run_is_not_run_again(tmp_path: Path) -> None:
     RunFolder(path).database.unlink()
     watcher = Watcher()
     assert run(asked(), RunFolder(path), watcher) == first
-    assert watcher.begun == []
+    assert watcher.started == []
 
 
-def test_a_folder_can_be_moved_in_mid_run(tmp_path: Path, document: RunDocument) -> None:
+def test_an_unfinished_run_can_be_moved(tmp_path: Path, document: RunDocument) -> None:
     with pytest.raises(KeyboardInterrupt):
         run(asked(), RunFolder(tmp_path / "run"), Watcher("learned 2"))
     (tmp_path / "run").rename(tmp_path / "moved")
@@ -192,13 +194,13 @@ def test_a_folder_can_be_moved_in_mid_run(tmp_path: Path, document: RunDocument)
 @pytest.mark.parametrize(
     ("other", "difference"),
     [
-        (lambda: asked(setting="dynamic"), "its setting is 'online', and 'dynamic' was asked for"),
-        (lambda: asked(learner="ridge"), "its learner is 'closed-form', and 'ridge' was asked for"),
-        (lambda: asked(seed=1), "its seed is 0, and 1 was asked for"),
-        (lambda: asked(order=3), "its order is not given, and 3 was asked for"),
-        (lambda: asked(shared=True), "its shared is not given, and True was asked for"),
+        (lambda: asked(setting="dynamic"), "its setting is 'online', and the request says 'dynamic'"),
+        (lambda: asked(learner="ridge"), "its learner is 'closed-form', and the request says 'ridge'"),
+        (lambda: asked(seed=1), "its seed is 0, and the request says 1"),
+        (lambda: asked(order=3), "its order is not set, and the request says 3"),
+        (lambda: asked(shared=True), "its shared is not set, and the request says True"),
         (lambda: asked(DATA + ",seed=8"), "its dataset is "),
-        (lambda: asked(bus="sqlite:///other.db"), "its bus is not given, and 'sqlite:///other.db' was asked for"),
+        (lambda: asked(bus="sqlite:///other.db"), "its bus is not set, and the request says 'sqlite:///other.db'"),
     ],
 )
 def test_a_folder_with_another_run_is_refused(folder: RunFolder, other: object, difference: str) -> None:
@@ -208,10 +210,8 @@ def test_a_folder_with_another_run_is_refused(folder: RunFolder, other: object, 
     assert str(refusal.value).startswith(f"{folder.path} has another run: {difference}")
 
 
-def test_a_stream_the_folder_knows_nothing_of_is_refused(tmp_path: Path, folder: RunFolder) -> None:
-    with pytest.raises(
-        UsageError, match=r"the stream 'cgzsl' has a ledger of 5 records that this folder knows nothing of"
-    ):
+def test_a_stream_of_another_run_is_refused(tmp_path: Path, folder: RunFolder) -> None:
+    with pytest.raises(UsageError, match=r"'cgzsl' has a ledger of 5 records, and .*/run has no run that wrote it"):
         done(tmp_path / "run", asked(bus=folder.own_bus))
     assert RunFolder(tmp_path / "run").is_new()
 
@@ -225,18 +225,15 @@ def test_a_stream_of_other_sizes_is_refused(tmp_path: Path) -> None:
             done(tmp_path / "run", asked(wide, bus=bus.url, prefix="t"))
 
 
-def test_a_record_that_cannot_be_used_ends_the_run(tmp_path: Path) -> None:
+def test_an_invalid_record_ends_the_run(tmp_path: Path) -> None:
     with new_bus(sqlite_url(tmp_path)) as bus:
         Producer(bus).send("features", Message(b"heron", b"not a vector"))
-        with pytest.raises(TooManyDeadLetters, match="1 records of window 1 are unusable"):
+        with pytest.raises(TooManyDeadLetters, match="1 records of window 1 are invalid"):
             done(tmp_path / "run", asked(bus=bus.url, prefix="t"))
 
 
-def test_a_folder_somebody_works_in_is_refused(tmp_path: Path) -> None:
-    with (
-        RunFolder(tmp_path / "run").held(),
-        pytest.raises(UsageError, match="another process is at work in this folder"),
-    ):
+def test_a_folder_in_use_is_refused(tmp_path: Path) -> None:
+    with RunFolder(tmp_path / "run").held(), pytest.raises(UsageError, match="another process is using this folder"):
         done(tmp_path / "run")
 
 

@@ -1,4 +1,4 @@
-"""The made-up data set: of the sizes asked for, and the same numbers for the same words."""
+"""The synthetic data set: it has the requested sizes, and the same numbers for the same values."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from stream_cgzsl.benchmark.datasets import load
-from stream_cgzsl.benchmark.world import World
+from stream_cgzsl.benchmark.synthetic_world import World
 from stream_cgzsl.errors import UsageError
 
 
@@ -35,7 +35,7 @@ def test_the_same_words_in_any_order_give_the_same_data() -> None:
     assert one.name == other.name
 
 
-def test_a_quarter_is_unseen_unless_said() -> None:
+def test_by_default_a_quarter_is_unseen() -> None:
     assert [len(load(f"synthetic{text}").unseen_pool) for text in ("", ":classes=20", ":classes=20,unseen=0")] == [
         10,
         5,
@@ -52,7 +52,7 @@ def test_there_can_be_more_classes_than_kinds_of_animals() -> None:
     [
         (
             "colour=3",
-            "found 'colour=3'; expected name=number with a name of classes, unseen, attributes, features, rows,",
+            "found 'colour=3'; expected name=number, where name is one of classes, unseen, attributes, features, rows,",
         ),
         ("classes", "classes: found ''; expected a whole number"),
         ("classes=-3", "classes: found '-3'; expected a whole number"),
@@ -60,10 +60,10 @@ def test_there_can_be_more_classes_than_kinds_of_animals() -> None:
         ("features=0", "features: found 0; expected at least 1"),
         ("rows=0", "rows: found 0; expected at least 1"),
         ("classes=4,unseen=4", "unseen: found 4; expected less than the 4 classes"),
-        ("test=0", "test: found 0; expected at least 1, for unseen classes only have test rows"),
+        ("test=0", "test: found 0; expected at least 1, because unseen classes only have test rows"),
     ],
 )
-def test_what_makes_no_sense_is_told(text: str, said: str) -> None:
+def test_wrong_values_are_reported(text: str, said: str) -> None:
     with pytest.raises(UsageError) as caught:
         load(f"synthetic:{text}")
     assert str(caught.value).startswith(f"synthetic:{text}: {said}")

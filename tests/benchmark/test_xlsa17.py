@@ -1,4 +1,4 @@
-"""The benchmarks' layout: what is read, and what is said about files that do not hold it."""
+"""The benchmarks' layout: what is read, and which errors wrong files cause."""
 
 from __future__ import annotations
 
@@ -92,9 +92,9 @@ def test_other_class_vectors_are_chosen_by_name(birds: Path) -> None:
         ({"features": np.full((2, 9), np.nan)}, {}, "DIR/res101.mat: features: found nan at [0, 0] (and 17 more"),
         ({"features": np.full((2, 9), 1e39)}, {}, "DIR/res101.mat: features: found 1e+39 at [0, 0]"),
         ({"features": cells("a", "b")}, {}, "DIR/res101.mat: features: found values of type object; expected numbers"),
-        ({"features": np.ones((2, 8))}, {}, "DIR/res101.mat: labels: found 9 labels; expected 8, one a column of"),
-        ({"labels": [[0] * 9]}, {}, "DIR/res101.mat: labels: found 0 (9 out of range); expected 1 to 3, the classes"),
-        ({"labels": [[4] * 9]}, {}, "DIR/res101.mat: labels: found 4 (9 out of range); expected 1 to 3, the classes"),
+        ({"features": np.ones((2, 8))}, {}, "DIR/res101.mat: labels: found 9 labels; expected 8, one per column of"),
+        ({"labels": [[0] * 9]}, {}, "DIR/res101.mat: labels: found 0 (9 out of range); expected 1 to 3, the number of"),
+        ({"labels": [[4] * 9]}, {}, "DIR/res101.mat: labels: found 4 (9 out of range); expected 1 to 3, the number of"),
         ({"labels": [[np.nan] * 9]}, {}, "DIR/res101.mat: labels: found numbers that are not whole; expected whole"),
         ({"labels": [[1.5] * 9]}, {}, "DIR/res101.mat: labels: found numbers that are not whole; expected whole"),
         ({"labels": np.ones((3, 3))}, {}, "DIR/res101.mat: labels: found float64 of shape 3 x 3; expected one row or"),
@@ -104,7 +104,11 @@ def test_other_class_vectors_are_chosen_by_name(birds: Path) -> None:
             "DIR/att_splits.mat: att: found no such variable; expected a file with att, allclasses_names",
         ),
         ({}, {"att": np.full((4, 3), np.inf)}, "DIR/att_splits.mat: att: found inf at [0, 0] (and 11 more"),
-        ({}, {"att": np.ones((4, 5))}, "DIR/att_splits.mat: allclasses_names: found 3 names; expected 5, one a column"),
+        (
+            {},
+            {"att": np.ones((4, 5))},
+            "DIR/att_splits.mat: allclasses_names: found 3 names; expected 5, one per column",
+        ),
         (
             {},
             {"allclasses_names": cells("owl", "owl", "auk")},
@@ -116,18 +120,14 @@ def test_other_class_vectors_are_chosen_by_name(birds: Path) -> None:
             "DIR/att_splits.mat: allclasses_names: found '' as the name of",
         ),
         ({}, {"trainval_loc": None}, "DIR/att_splits.mat: trainval_loc: found no such variable"),
-        ({}, {"trainval_loc": []}, "DIR/att_splits.mat: trainval_loc: found no rows; expected the rows to train with"),
+        ({}, {"trainval_loc": []}, "DIR/att_splits.mat: trainval_loc: found no rows; expected the training rows"),
         (
             {},
             {"trainval_loc": [[0]]},
             "DIR/att_splits.mat: trainval_loc: found 0 (1 out of range); expected 1 to 9, the",
         ),
-        (
-            {},
-            {"trainval_loc": [[1, 1]]},
-            "DIR/att_splits.mat: trainval_loc: found 1 rows named twice; expected every row",
-        ),
-        ({}, {"trainval_loc": [[1, 3, 4]]}, "DIR/att_splits.mat: trainval_loc: found row 3 also among the test rows"),
+        ({}, {"trainval_loc": [[1, 1]]}, "DIR/att_splits.mat: trainval_loc: found 1 rows twice; expected every row"),
+        ({}, {"trainval_loc": [[1, 3, 4]]}, "DIR/att_splits.mat: trainval_loc: found row 3, which is also a test row"),
         (
             {},
             {"test_unseen_loc": [[10]]},
@@ -144,7 +144,7 @@ def test_a_wrong_field_is_named_with_its_file(
 
 
 def test_fewer_rows_than_the_splits_name_are_noticed(tmp_path: Path) -> None:
-    """A file of features cut short: its own numbers agree, those of the splits do not."""
+    """A truncated file of features: it is consistent in itself, but not with the splits."""
     short = {"features": np.ones((2, 6)), "labels": [[1, 1, 1, 2, 2, 2]]}
     assert refused(matlab_folder(tmp_path / "birds", short)) == (
         "DIR/att_splits.mat: test_unseen_loc: found 7 (3 out of range); expected 1 to 6, the rows of res101.mat"
@@ -157,7 +157,7 @@ def test_a_missing_file_is_named(birds: Path) -> None:
 
 
 @pytest.mark.parametrize("content", [b"", b"features, labels\n1, 2\n" * 50, b"\x89PNG" + bytes(500)])
-def test_what_is_no_matlab_file_is_named(birds: Path, content: bytes) -> None:
+def test_a_file_that_is_not_matlab_is_reported(birds: Path, content: bytes) -> None:
     (birds / "res101.mat").write_bytes(content)
     assert refused(birds).startswith("DIR/res101.mat: not a MATLAB file, or a damaged one: ")
 
@@ -169,7 +169,7 @@ def test_half_a_matlab_file_is_named(birds: Path) -> None:
     assert refused(birds).startswith("DIR/res101.mat: not a MATLAB file, or a damaged one: ")
 
 
-def test_a_newer_matlab_format_is_told_what_to_do(birds: Path) -> None:
+def test_a_newer_matlab_format_is_refused_with_advice(birds: Path) -> None:
     header = b"MATLAB 7.3 MAT-file, Platform: GLNXA64".ljust(124) + b"\x00\x02IM"
     (birds / "res101.mat").write_bytes(header + bytes(1000))
     assert refused(birds) == "DIR/res101.mat: this is a MATLAB file of version 7.3; save it as version 7 (save -v7)"
@@ -191,14 +191,14 @@ def test_a_benchmark_may_have_other_features_and_fewer_images(tmp_path: Path, na
 @pytest.mark.parametrize(
     ("changed", "said"),
     [
-        ({"classes": 199}, "att: found 199 classes; expected 200, as CUB has"),
-        ({"attributes": 311}, "att: found 311 attributes a class; expected 312, as CUB has"),
-        ({"seen": 149}, "trainval_loc: found rows of 149 classes; expected 150, as CUB has"),
+        ({"classes": 199}, "att: found 199 classes; expected 200, as in CUB"),
+        ({"attributes": 311}, "att: found 311 attributes per class; expected 312, as in CUB"),
+        ({"seen": 149}, "trainval_loc: found rows of 149 classes; expected 150, as in CUB"),
     ],
 )
-def test_a_folder_called_cub_that_is_not_is_noticed(tmp_path: Path, changed: dict[str, int], said: str) -> None:
-    told = refused(known_folder(tmp_path, "CUB", **changed))
-    assert told == f"DIR/att_splits.mat: {said}; call the folder something else if it is other data"
+def test_a_folder_called_cub_with_other_data_is_refused(tmp_path: Path, changed: dict[str, int], said: str) -> None:
+    error = refused(known_folder(tmp_path, "CUB", **changed))
+    assert error == f"DIR/att_splits.mat: {said}; rename the folder if it holds other data"
 
 
 def test_other_class_vectors_of_a_benchmark_may_have_any_length(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""What people type: help for everything, one line for every error, and the exit code that goes with it."""
+"""The command line: help for every command, and one line and an exit code for every error."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ import stream_cgzsl
 import stream_cgzsl.schemas
 from stream_cgzsl.bus import TopicSpec, connect
 from stream_cgzsl.cli import COMMANDS, main
+from stream_cgzsl.runtime.settings import Settings
 from stream_cgzsl.schemas import ROLES, Boundary, decode
-from stream_cgzsl.settings import Settings
 
 
 @pytest.fixture(autouse=True)
 def no_settings(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """Neither the variables of whoever runs the tests nor a stray file decides anything."""
+    """Variables and settings files of the machine that runs the tests have no effect."""
     for name in Settings.model_fields:
         monkeypatch.delenv(f"CGZSL_{name.upper()}", raising=False)
     monkeypatch.chdir(tmp_path)
@@ -44,7 +44,7 @@ def fails(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, str
 
 
 def prints(capsys: pytest.CaptureFixture[str], *arguments: str) -> list[str]:
-    """The lines a command that works prints."""
+    """The lines that a successful command prints."""
     assert main(arguments) == 0
     out, err = capsys.readouterr()
     assert err == ""
@@ -90,7 +90,7 @@ def test_every_command_has_help(capsys: pytest.CaptureFixture[str], command: str
     ],
     ids=" ".join,
 )
-def test_what_makes_no_sense_is_explained_in_one_line(capsys: pytest.CaptureFixture[str], arguments: list[str]) -> None:
+def test_wrong_usage_is_explained_in_one_line(capsys: pytest.CaptureFixture[str], arguments: list[str]) -> None:
     with pytest.raises(SystemExit) as ended:
         main(arguments)
     out, err = capsys.readouterr()
@@ -98,10 +98,10 @@ def test_what_makes_no_sense_is_explained_in_one_line(capsys: pytest.CaptureFixt
     assert (err.startswith("stream-cgzsl"), err.count("\n")) == (True, 1), err
 
 
-def test_the_installed_command_tells_its_version() -> None:
+def test_the_installed_command_prints_its_version() -> None:
     script = Path(sys.executable).with_name("stream-cgzsl")
-    told = subprocess.run([script, "--version"], capture_output=True, text=True, check=True).stdout
-    assert told == f"stream-cgzsl {stream_cgzsl.__version__}\n"
+    printed = subprocess.run([script, "--version"], capture_output=True, text=True, check=True).stdout
+    assert printed == f"stream-cgzsl {stream_cgzsl.__version__}\n"
 
 
 # ---- errors are one line and an exit code
@@ -134,11 +134,11 @@ def test_the_installed_command_tells_its_version() -> None:
     ids=lambda value: " ".join(value) if isinstance(value, list) else "",
 )
 def test_an_error_is_one_line(capsys: pytest.CaptureFixture[str], arguments: list[str], code: int, line: str) -> None:
-    ended, told = fails(capsys, *arguments)
-    assert (ended, told.startswith(line)) == (code, True), told
+    found, error = fails(capsys, *arguments)
+    assert (found, error.startswith(line)) == (code, True), error
 
 
-def test_a_file_that_is_no_bus_is_refused(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+def test_a_file_that_is_not_a_bus_is_refused(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     (tmp_path / "notes.txt").write_text("these are notes, not a database " * 100)
     code, line = fails(capsys, "topics", "create", "--bus", "sqlite:///notes.txt")
     assert (code, "is this the right file" in line) == (4, True)
@@ -149,7 +149,7 @@ def test_an_unexpected_error_is_not_hidden(monkeypatch: pytest.MonkeyPatch) -> N
     def broken(url: str) -> None:
         raise KeyError(url)
 
-    monkeypatch.setattr("stream_cgzsl.cli.boundary.connect", broken)
+    monkeypatch.setattr("stream_cgzsl.cli.flags.connect", broken)
     with pytest.raises(KeyError):
         main(["boundary"])
 
@@ -158,7 +158,7 @@ def test_an_interrupted_command_says_so(monkeypatch: pytest.MonkeyPatch, capsys:
     def interrupted(url: str) -> None:  # noqa: ARG001
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("stream_cgzsl.cli.boundary.connect", interrupted)
+    monkeypatch.setattr("stream_cgzsl.cli.flags.connect", interrupted)
     assert fails(capsys, "boundary") == (130, "interrupted")
 
 
@@ -182,7 +182,7 @@ def test_flags_win_over_variables_and_those_over_the_file(
 
 
 def test_topics_are_created_once_and_checked(capsys: pytest.CaptureFixture[str]) -> None:
-    well = f"sqlite:///cgzsl.db: all {len(ROLES)} topics of 'cgzsl' are there and kept as they should be"
+    well = f"sqlite:///cgzsl.db: all {len(ROLES)} topics of 'cgzsl' exist and are configured as they must be"
     names = ", ".join(f"cgzsl.{role}" for role in ROLES)
     assert prints(capsys, "topics", "create", "--partitions", "3") == [f"sqlite:///cgzsl.db: created {names}", well]
     assert prints(capsys, "topics", "create") == ["sqlite:///cgzsl.db: created nothing, all topics exist", well]
@@ -192,7 +192,7 @@ def test_topics_are_created_once_and_checked(capsys: pytest.CaptureFixture[str])
     assert counts == {f"cgzsl.{role.name}": 1 if role.single else 3 for role in ROLES.values()}
 
 
-def test_topics_can_have_names_of_their_own(capsys: pytest.CaptureFixture[str]) -> None:
+def test_topics_can_be_renamed(capsys: pytest.CaptureFixture[str]) -> None:
     main(["topics", "create", "--topics", "features=my.vectors", "--topics", "samples=asks"])
     capsys.readouterr()
     with connect("sqlite:///cgzsl.db") as bus:
@@ -200,12 +200,12 @@ def test_topics_can_have_names_of_their_own(capsys: pytest.CaptureFixture[str]) 
         assert "cgzsl.features" not in bus.topics()
 
 
-def test_what_is_wrong_with_topics_is_told_with_what_to_do(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+def test_problems_of_topics_are_reported_with_advice(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     with connect(f"sqlite:///{tmp_path}/cgzsl.db") as bus:
         specs = {spec.name: spec for spec in TOPICS.specs()}
         specs["t.windows"] = TopicSpec("t.windows", 2, "keep")
         specs["t.attributes"] = TopicSpec("t.attributes", 1, "compact")
-        specs["t.samples"] = TopicSpec("t.samples", 1, "keep")  # longer than need be is fine
+        specs["t.samples"] = TopicSpec("t.samples", 1, "keep")  # kept longer than necessary is fine
         del specs["t.state"]
         bus.create(specs.values())
     assert main(["topics", "check", "--prefix", "t"]) == 5
@@ -225,7 +225,7 @@ def test_showing_topics_counts_their_records(capsys: pytest.CaptureFixture[str],
     assert lines[0].split()[:6] == ["t.attributes", "2", "partitions", "keep", "3", "records"]
 
 
-def test_showing_a_stream_that_is_not_there_fails(capsys: pytest.CaptureFixture[str], url: str) -> None:
+def test_showing_a_stream_that_does_not_exist_fails(capsys: pytest.CaptureFixture[str], url: str) -> None:
     assert main(["topics", "show", "--bus", url, "--prefix", "nobody"]) == 5
     assert capsys.readouterr().out.splitlines()[0].split() == ["nobody.attributes", "missing"]
 
@@ -260,6 +260,6 @@ def test_a_worker_that_cannot_start_says_why(url: str) -> None:
     ended = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE_SECONDS, check=False)
     assert ended.returncode == 5
     assert ended.stderr == (
-        f"stream-cgzsl: {url}: topic 'nobody.windows' (the ledger: one record a window) is missing; "
+        f"stream-cgzsl: {url}: topic 'nobody.windows' (the ledger: one record per window) is missing; "
         f"create it with: stream-cgzsl topics create --bus {url} --prefix nobody\n"
     )

@@ -1,9 +1,10 @@
-"""What people type to run a data set: what they see, what is written, and one clear line for every mistake."""
+"""The command `run`: what it prints and writes, and one clear line for every mistake."""
 
 from __future__ import annotations
 
 import json
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -15,7 +16,9 @@ import pytest
 from patience import PATIENCE_SECONDS
 
 from stream_cgzsl.cli import main
-from stream_cgzsl.settings import Settings
+from stream_cgzsl.runtime.settings import Settings
+
+pytestmark = pytest.mark.slow
 
 DATA = "synthetic:classes=12,unseen=4,attributes=8,features=16,rows=10,test=5"
 QUICK = ("--tasks", "3", "--learner", "closed-form")
@@ -23,7 +26,7 @@ QUICK = ("--tasks", "3", "--learner", "closed-form")
 
 @pytest.fixture(autouse=True)
 def no_settings(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """Neither the variables of whoever runs the tests nor a stray file decides anything."""
+    """Variables and settings files of the machine that runs the tests have no effect."""
     for name in Settings.model_fields:
         monkeypatch.delenv(f"CGZSL_{name.upper()}", raising=False)
     monkeypatch.chdir(tmp_path)
@@ -42,10 +45,10 @@ def digests(folder: Path) -> list[str]:
     return [window["digest"] for window in json.loads((folder / "report.json").read_text())["windows"]]
 
 
-# ---- what is seen and written
+# ---- what is printed and written
 
 
-def test_a_run_tells_its_windows_line_by_line_and_writes_its_files(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_run_prints_a_line_per_window_and_writes_its_files(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["run", DATA, *QUICK, "--out", "one"]) == 0
     out, err = capsys.readouterr()
     lines = out.splitlines()
@@ -58,13 +61,26 @@ def test_a_run_tells_its_windows_line_by_line_and_writes_its_files(capsys: pytes
     assert files == {"metrics.json", "report.json", "report.html"}
 
 
-def test_a_finished_run_is_only_told_again(capsys: pytest.CaptureFixture[str]) -> None:
-    main(["run", DATA, *QUICK, "--out", "one"])
-    told = capsys.readouterr().out.splitlines()[4:]
-    before = Path("one/metrics.json").stat().st_mtime_ns
-    main(["run", DATA, *QUICK, "--out", "one"])
-    assert capsys.readouterr().out.splitlines() == told
-    assert Path("one/metrics.json").stat().st_mtime_ns == before
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("finished") / "one"
+    assert main(["run", DATA, *QUICK, "--out", str(folder)]) == 0
+    return folder
+
+
+@pytest.fixture
+def one(finished: Path) -> None:
+    """The folder `one` has a finished run."""
+    shutil.copytree(finished, "one")
+
+
+@pytest.mark.usefixtures("one")
+def test_a_finished_run_is_printed_again_and_not_run_again(capsys: pytest.CaptureFixture[str]) -> None:
+    before = {path.name: path.stat().st_mtime_ns for path in Path("one").iterdir()}
+    assert main(["run", DATA, *QUICK, "--out", "one"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert (lines[0].split()[:4], lines[-1].split()[0]) == (["as", "of", "each", "window"], "files")
+    assert {path.name: path.stat().st_mtime_ns for path in Path("one").iterdir()} == before
 
 
 def test_settings_reach_the_run(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
@@ -85,11 +101,22 @@ def test_settings_reach_the_run(capsys: pytest.CaptureFixture[str], monkeypatch:
     assert not Path("one/run.db").exists()
 
 
-def test_a_page_can_be_made_again(capsys: pytest.CaptureFixture[str]) -> None:
-    main(["run", DATA, *QUICK, "--out", "one"])
+def test_a_trickle_prints_accuracy_by_number_of_examples(capsys: pytest.CaptureFixture[str]) -> None:
+    sizes = ["--windows", "3", "--window-size", "20", "--never-share", "0.1"]
+    assert main(["run", DATA, "--setting", "trickle", *sizes, "--learner", "ridge", "--out", "one"]) == 0
+    (line,) = [line for line in capsys.readouterr().out.splitlines() if line.startswith("all classes")]
+    assert re.fullmatch(r"all classes +[\d.]+ %; by number of examples  0: [\d.]+  1-2: .*", line)
+    document = json.loads(Path("one/report.json").read_text())
+    assert (document["settings"]["window_size"], document["settings"]["never_share"]) == (20, 0.1)
+    assert document["command"].endswith(
+        "--setting trickle --out one --tasks 3 --window-size 20 --never-share 0.1 --learner ridge"
+    )
+
+
+@pytest.mark.usefixtures("one")
+def test_a_page_can_be_written_again(capsys: pytest.CaptureFixture[str]) -> None:
     page = Path("one/report.html").read_text()
     Path("one/report.html").unlink()
-    capsys.readouterr()
     assert main(["report", "one"]) == 0
     assert (capsys.readouterr().out, Path("one/report.html").read_text()) == ("one/report.html\n", page)
 
@@ -97,13 +124,12 @@ def test_a_page_can_be_made_again(capsys: pytest.CaptureFixture[str]) -> None:
 # ---- mistakes
 
 
+@pytest.mark.usefixtures("one")
 def test_another_run_in_the_folder_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
-    main(["run", DATA, *QUICK, "--out", "one"])
-    capsys.readouterr()
     assert fails(capsys, "run", DATA, *QUICK, "--setting", "static", "--out", "one") == (
         2,
-        "one has another run: its setting is 'online', and 'static' was asked for; choose another --out, or ask for the "
-        "same",
+        "one has another run: its setting is 'online', and the request says 'static'; choose another --out, or request "
+        "the same run",
     )
 
 
@@ -117,7 +143,7 @@ def test_another_run_in_the_folder_is_refused(capsys: pytest.CaptureFixture[str]
         (["run", DATA, "--bus", "redis://here", "--out", "one"], 2, "unknown kind of bus 'redis'"),
         (["run", DATA, "--bus", "sqlite:///none/x.db", "--out", "one"], 3, "sqlite:///none/x.db: the folder none"),
         (["run", DATA, "--bus", "kafka://localhost:1", "--out", "one"], 3, "kafka://localhost:1: "),
-        (["run", DATA, "--device", "abacus", "--out", "one"], 2, "device 'abacus'"),
+        (["run", DATA, "--device", "abacus", "--out", "one"], 2, "there is no device 'abacus'"),
         (["run", DATA, "--out", "/proc/one"], 2, "cannot write to /proc/one: "),
         (["report", "one"], 2, "there is no one/report.json"),
         (["study", "learners", DATA, "--learner", "ridge", "--out", "one"], 2, "`study learners` runs every learner"),
@@ -127,12 +153,23 @@ def test_another_run_in_the_folder_is_refused(capsys: pytest.CaptureFixture[str]
             "learner 'ridge' has no option 'nuclear'",
         ),
         (["study", "seeds", DATA, "--counts", "1,2", "--out", "one"], 2, "--counts is for `study replay`"),
+        (["study", "few-shot", DATA, "--counts", "1,2", "--out", "one"], 2, "--counts is for `study replay`"),
+        (["study", "seeds", DATA, "--shots", "1,2", "--out", "one"], 2, "--shots is for `study few-shot`"),
+        (["study", "few-shot", DATA, "--tasks", "2", "--out", "one"], 2, "--tasks is not for `study few-shot`: it "),
+        (
+            ["study", "few-shot", DATA, "--setting", "online", "--out", "one"],
+            2,
+            "--setting is not for `study few-shot`",
+        ),
+        (["study", "few-shot", DATA, "--learner", "ridge", "--out", "one"], 2, "`study few-shot` runs --learners with"),
+        (["study", "few-shot", DATA, "--learners", "oracle", "--out", "one"], 2, "there is no learner 'oracle'"),
+        (["study", "few-shot", DATA, "--shots", "9", "--out", "one"], 2, "--shots 9: an unseen class of synthetic:"),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, list) else "",
 )
 def test_a_mistake_is_one_line(capsys: pytest.CaptureFixture[str], arguments: list[str], code: int, line: str) -> None:
-    ended, told = fails(capsys, *arguments)
-    assert (ended, told.startswith(line)) == (code, True), told
+    found, error = fails(capsys, *arguments)
+    assert (found, error.startswith(line)) == (code, True), error
 
 
 @pytest.mark.parametrize(
@@ -144,10 +181,12 @@ def test_a_mistake_is_one_line(capsys: pytest.CaptureFixture[str], arguments: li
         ["study", "luck", DATA, "--out", "one"],
         ["study", "replay", DATA, "--counts", "1,-2", "--out", "one"],
         ["study", "seeds", DATA, "--seeds", "0", "--out", "one"],
+        ["study", "few-shot", DATA, "--draws", "0", "--out", "one"],
+        ["study", "few-shot", DATA, "--shots", "1,1", "--out", "one"],
     ],
     ids=" ".join,
 )
-def test_what_makes_no_sense_is_explained_in_one_line(capsys: pytest.CaptureFixture[str], arguments: list[str]) -> None:
+def test_wrong_usage_is_explained_in_one_line(capsys: pytest.CaptureFixture[str], arguments: list[str]) -> None:
     with pytest.raises(SystemExit) as ended:
         main(arguments)
     out, err = capsys.readouterr()
@@ -155,12 +194,11 @@ def test_what_makes_no_sense_is_explained_in_one_line(capsys: pytest.CaptureFixt
     assert (err.startswith("stream-cgzsl"), err.count("\n")) == (True, 1), err
 
 
+@pytest.mark.usefixtures("one")
 def test_features_of_another_size_than_the_streams_are_refused(capsys: pytest.CaptureFixture[str]) -> None:
-    main(["run", DATA, *QUICK, "--bus", "sqlite:///bus.db", "--out", "one"])
-    capsys.readouterr()
     wide = DATA.replace("features=16", "features=20")
-    code, line = fails(capsys, "run", wide, *QUICK, "--bus", "sqlite:///bus.db", "--out", "two")
-    assert (code, "features of 16 numbers since its genesis" in line and "have 20" in line) == (2, True), line
+    code, line = fails(capsys, "run", wide, *QUICK, "--bus", "sqlite:///one/run.db", "--out", "two")
+    assert (code, "started with features of 16 numbers" in line and "have 20" in line) == (2, True), line
 
 
 # ---- disks
@@ -168,7 +206,7 @@ def test_features_of_another_size_than_the_streams_are_refused(capsys: pytest.Ca
 
 @pytest.fixture
 def tiny_disk(tmp_path: Path) -> Iterator[Path]:
-    """A disk of its own with hardly any room."""
+    """A separate disk with hardly any room."""
     place = tmp_path / "disk"
     place.mkdir()
     mounted = subprocess.run(
@@ -180,7 +218,7 @@ def tiny_disk(tmp_path: Path) -> Iterator[Path]:
     subprocess.run(["umount", "-l", place], check=True)
 
 
-def test_a_full_disk_is_one_line_and_with_more_room_the_run_goes_on(
+def test_a_full_disk_is_one_line_and_with_more_room_the_run_resumes(
     capsys: pytest.CaptureFixture[str], tiny_disk: Path
 ) -> None:
     command = ("run", DATA, *QUICK, "--out")
@@ -192,14 +230,14 @@ def test_a_full_disk_is_one_line_and_with_more_room_the_run_goes_on(
     assert digests(tiny_disk / "one") == digests(Path("whole"))
 
 
-def test_a_disk_without_room_for_the_report_is_one_line_and_the_run_goes_on_elsewhere(
+def test_no_room_for_the_report_is_one_line_and_the_run_can_be_resumed(
     capsys: pytest.CaptureFixture[str], tiny_disk: Path
 ) -> None:
     out = str(tiny_disk / "one")
     command = ("run", DATA, *QUICK, "--bus", "sqlite:///bus.db", "--out", out)
     (tiny_disk / "ballast").write_bytes(bytes(240 * 1024))
     code, line = fails(capsys, *command)
-    assert (code, line.endswith("No space left on device; make room, or choose another place")) == (2, True), line
+    assert (code, line.endswith("No space left on device; free some space, or choose another place")) == (2, True), line
     (tiny_disk / "ballast").unlink()
     assert main(command) == 0
     assert sorted(path.name for path in Path(out).glob("*.json")) == ["metrics.json", "report.json", "run.json"]
@@ -214,7 +252,7 @@ def test_a_read_only_folder_is_one_line(capsys: pytest.CaptureFixture[str], tiny
 # ---- Ctrl-C
 
 
-def test_an_interrupted_run_says_how_to_go_on_and_does(capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_interrupted_run_says_how_to_resume_and_resumes(capsys: pytest.CaptureFixture[str]) -> None:
     options = "--options hidden=64 --options max_iterations=120"
     slow = ["run", DATA, "--tasks", "3", "--learner", "adversarial", *options.split(), "--out", "one"]
     script = Path(sys.executable).with_name("stream-cgzsl")
@@ -227,14 +265,11 @@ def test_an_interrupted_run_says_how_to_go_on_and_does(capsys: pytest.CaptureFix
         deadline = time.monotonic() + PATIENCE_SECONDS
         while process.poll() is None and time.monotonic() < deadline:
             time.sleep(0.05)
-        told = process.stderr.read()
+        error = process.stderr.read()
     command = f"stream-cgzsl run {DATA} --setting online --out one --tasks 3 --learner adversarial"
-    assert (process.returncode, told) == (
-        130,
-        f"stream-cgzsl: interrupted; this goes on from here: {command} {options}\n",
-    )
+    assert (process.returncode, error) == (130, f"stream-cgzsl: interrupted; resume with: {command} {options}\n")
     assert not Path("one/metrics.json").exists()
     assert main(slow) == 0
-    assert re.search("3 tasks, [12] of them learned before", capsys.readouterr().out)
+    assert re.search("3 tasks, [12] already learned", capsys.readouterr().out)
     assert main([*slow[:-1], "whole"]) == 0
     assert digests(Path("one")) == digests(Path("whole"))

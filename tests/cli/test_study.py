@@ -1,4 +1,4 @@
-"""What people type for many runs: one table, one JSON, one page."""
+"""The command `study`: one table, one JSON document, one page."""
 
 from __future__ import annotations
 
@@ -8,7 +8,9 @@ from pathlib import Path
 import pytest
 
 from stream_cgzsl.cli import main
-from stream_cgzsl.settings import Settings
+from stream_cgzsl.runtime.settings import Settings
+
+pytestmark = pytest.mark.slow
 
 DATA = "synthetic:classes=12,unseen=4,attributes=8,features=16,rows=10,test=5"
 
@@ -21,7 +23,7 @@ def no_settings(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
 
 
 def ran(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[list[str], dict[str, object]]:
-    """What a study printed, and its document."""
+    """What a study prints, and its document."""
     assert main(["study", *arguments, "--tasks", "2", "--out", "many"]) == 0
     return capsys.readouterr().out.splitlines(), json.loads(Path("many/study.json").read_text())
 
@@ -42,7 +44,7 @@ def test_a_study_ends_in_one_table_one_document_and_one_page(capsys: pytest.Capt
 
 
 @pytest.mark.parametrize(
-    ("given", "learner"), [((), "adversarial"), (("--learner", "paper"), "paper")], ids=["unless told", "as told"]
+    ("given", "learner"), [((), "adversarial"), (("--learner", "paper"), "paper")], ids=["default", "given"]
 )
 def test_a_sweep_is_of_the_learner_with_replay(
     capsys: pytest.CaptureFixture[str], given: tuple[str, ...], learner: str
@@ -53,3 +55,30 @@ def test_a_sweep_is_of_the_learner_with_replay(
     assert isinstance(rows, list)
     assert [(row["x"], row["settings"]["learner"]) for row in rows] == [(0.0, learner), (3.0, learner)]
     assert sum(line.startswith(f"{document['dataset']}, online: {learner}, ") for line in lines) == 2
+
+
+def test_few_shot_is_one_table_one_document_and_one_page(capsys: pytest.CaptureFixture[str]) -> None:
+    command = ["study", "few-shot", DATA, "--learners", "ridge,closed-form", "--draws", "1", "--shots", "0,2"]
+    assert main([*command, "--seed", "3", "--no-shared", "--out", "many"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[:2] == ["ridge: learning the seen classes", "ridge: 1 of 1 draws"]
+    assert [line.split()[0] for line in lines if "learned before" in line] == ["ridge", "closed-form"]
+    document = json.loads(Path("many/study.json").read_text())
+    assert [[shot["k"] for shot in curve["shots"]] for curve in document["curves"]] == [[0, 2], [0, 2]]
+    assert document["command"] == (
+        f"stream-cgzsl study few-shot {DATA} --out many --seed 3 --no-shared --learners ridge,closed-form --draws 1 "
+        "--shots 0,2"
+    )
+    page = Path("many/report.html").read_text()
+    assert main(["report", "many"]) == 0
+    assert Path("many/report.html").read_text() == page
+
+
+def test_a_study_in_the_trickle_setting_compares_overall_accuracy(capsys: pytest.CaptureFixture[str]) -> None:
+    lines, document = ran(capsys, "seeds", DATA, "--setting", "trickle", "--learner", "ridge", "--seeds", "2")
+    assert any("overall" in line.split() for line in lines)
+    rows = document["rows"]
+    assert isinstance(rows, list)
+    assert rows[2]["overall"] == pytest.approx((rows[0]["overall"] + rows[1]["overall"]) / 2)
+    assert set(rows[2]["by_examples"]) >= {"0", "1-2"}
+    assert '<section id="examples"' in Path("many/report.html").read_text()

@@ -1,4 +1,4 @@
-"""`up`: learner, scorer and evaluator together, from one command to the answer, and a clean end."""
+"""`up`: learner, scorer and evaluator in one command, up to an answer and a clean end."""
 
 from __future__ import annotations
 
@@ -18,16 +18,29 @@ from patience import PATIENCE_SECONDS
 from stream_cgzsl.bus import connect
 from stream_cgzsl.bus.topics import Topics
 
+pytestmark = pytest.mark.slow
+
 A, B = CLASSES[:2]
 UP = [sys.executable, "-m", "stream_cgzsl", "up", "--learner", "closed-form"]
 
 
-def test_up_makes_the_topics_learns_answers_evaluates_and_ends(tmp_path: Path) -> None:
+def test_up_creates_topics_learns_answers_evaluates_and_ends(tmp_path: Path) -> None:
     url, topics = f"sqlite:///{tmp_path}/up.db", Topics()
-    log = tmp_path / "up.log"
-    dimensions = ["--attributes", "8", "--features", "16", "--quiet-seconds", "1000", "--partitions", "2"]
+    log, port = tmp_path / "up.log", _three_free_ports()
+    flags = [
+        "--attributes",
+        "8",
+        "--features",
+        "16",
+        "--quiet-seconds",
+        "1000",
+        "--partitions",
+        "2",
+        "--port",
+        str(port),
+    ]
     with log.open("wb") as output:
-        up = subprocess.Popen([*UP, "--bus", url, *dimensions], stdout=output, stderr=output)
+        up = subprocess.Popen([*UP, "--bus", url, *flags], stdout=output, stderr=output)
     try:
         with connect(url) as bus:
             while "cgzsl.predictions" not in bus.topics():
@@ -52,10 +65,12 @@ def test_up_makes_the_topics_learns_answers_evaluates_and_ends(tmp_path: Path) -
         code = up.wait(PATIENCE_SECONDS)
     assert code == 0
     assert "Traceback" not in log.read_text()
+    pages = [f"metrics at http://127.0.0.1:{port + place}/metrics" for place in range(3)]
+    assert [line for line in pages if line not in log.read_text()] == []
 
 
-def test_up_ends_when_one_of_them_cannot_go_on(tmp_path: Path) -> None:
-    """No dimensions: the learner cannot start, so the others are ended too, and the exit code is the learner's."""
+def test_up_ends_when_a_worker_ends(tmp_path: Path) -> None:
+    """Without dimensions the learner cannot start: the others are stopped, and the exit code is the learner's."""
     environ = {name: value for name, value in os.environ.items() if not name.startswith("CGZSL_")}
     ended = subprocess.run(
         [*UP, "--bus", f"sqlite:///{tmp_path}/up.db"],
@@ -67,29 +82,12 @@ def test_up_ends_when_one_of_them_cannot_go_on(tmp_path: Path) -> None:
     )
     assert ended.returncode == 2
     assert "start the learner once with --attributes N --features M" in ended.stderr
-    assert "learn ended with exit code 2; ending the rest" in ended.stderr
+    assert "learn ended with exit code 2; stopping the others" in ended.stderr
     assert "Traceback" not in ended.stderr
 
 
-def test_each_of_them_has_pages_of_its_own(tmp_path: Path) -> None:
-    log, port = tmp_path / "up.log", _three_free_ports()
-    flags = ["--bus", f"sqlite:///{tmp_path}/up.db", "--attributes", "8", "--features", "16", "--port", str(port)]
-    with log.open("wb") as output:
-        up = subprocess.Popen([*UP, *flags], stdout=output, stderr=output)
-    try:
-        told = [f"metrics at http://127.0.0.1:{port + place}/metrics" for place in range(3)]
-        deadline = time.monotonic() + PATIENCE_SECONDS
-        while not all(line in log.read_text() for line in told):
-            assert time.monotonic() < deadline, log.read_text()
-            with pytest.raises(subprocess.TimeoutExpired):
-                up.wait(0.2)
-    finally:
-        up.send_signal(signal.SIGTERM)
-        assert up.wait(PATIENCE_SECONDS) == 0
-
-
 def _three_free_ports() -> int:
-    """The first of three in a row that nobody listens at."""
+    """The first of three consecutive ports that are free."""
     for first in range(23450, 60000, 3):
         with contextlib.ExitStack() as stack, contextlib.suppress(OSError):
             for port in range(first, first + 3):
@@ -120,7 +118,7 @@ def test_the_workers_do_not_outlive_a_killed_up(tmp_path: Path) -> None:
 
 
 def _runs(pid: int) -> bool:
-    """Whether a process does anything: one that has ended and was not waited for does not."""
+    """Whether a process is running; a zombie is not."""
     try:
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
     except (FileNotFoundError, ProcessLookupError):

@@ -1,4 +1,4 @@
-"""What other processes do while a contract test watches. Each runs in a process of its own, on a bus of its own."""
+"""The other processes of the contract tests. Each has its own bus."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from stream_cgzsl.schemas.message import Message
 
 @contextmanager
 def child(work: Callable[..., None], *arguments: Any) -> Iterator[Connection]:
-    """Runs `work(connection, *arguments)` in a new process; the parent's end of the connection is yielded."""
+    """Runs `work(connection, *arguments)` in a new process and yields the parent's end of the connection."""
     context = multiprocessing.get_context("spawn")
     ours, theirs = context.Pipe()
     process = context.Process(target=work, args=(theirs, *arguments))
@@ -33,13 +33,13 @@ def child(work: Callable[..., None], *arguments: Any) -> Iterator[Connection]:
 
 
 def answer(connection: Connection) -> Any:
-    """The child's next message, which must come within a minute."""
-    assert connection.poll(60.0), "the other process did not answer"
+    """The child's next message, within a minute."""
+    assert connection.poll(60.0), "no answer from the other process"
     return connection.recv()
 
 
 def write_numbered(connection: Connection, url: str, topic: str, name: str, count: int) -> None:
-    """Writes `name-0`, `name-1`, ... in flushes of ten, once told to start."""
+    """Waits for a message, then writes `name-0`, `name-1`, ... and flushes after every ten."""
     with connect(url) as bus, bus.writer() as writer:
         connection.send("ready")
         connection.recv()
@@ -51,7 +51,7 @@ def write_numbered(connection: Connection, url: str, topic: str, name: str, coun
 
 
 def read_numbered(connection: Connection, url: str, topic: str, count: int) -> None:
-    """Reads while others write; answers with the offsets and values of the first `count` records."""
+    """Reads while others write, and sends the offsets and values of the first `count` records."""
     with connect(url) as bus, bus.reader({TopicPartition(topic, 0): 0}) as reader:
         connection.send("ready")
         records: list[tuple[int, bytes | None]] = []
@@ -61,9 +61,10 @@ def read_numbered(connection: Connection, url: str, topic: str, count: int) -> N
 
 
 def count_at_ends(connection: Connection, url: str, topic: str) -> None:
-    """Looks for the end and reads up to it, again and again until told to stop, and once more after that.
+    """Repeatedly looks up the end and reads up to it, until it gets a message, and once more after that.
 
-    Answers with how much it had read at each end, and with all of it.
+    Sends a message when it has seen three different ends; at last, the number of records read at each end and their
+    values.
     """
     tp = TopicPartition(topic, 0)
     with connect(url) as bus, bus.reader({tp: 0}) as reader:
@@ -76,5 +77,7 @@ def count_at_ends(connection: Connection, url: str, topic: str) -> None:
             end = bus.end_offsets(topic)[0]
             seen += [record.value for record in read_to(reader, tp, end) if record.offset < end]
             counts.append(len(seen))
+            if len(set(counts[:-1])) < 3 == len(set(counts)):
+                connection.send("three ends seen")
             reader.assign({tp: end})
         connection.send((counts, seen))

@@ -1,4 +1,4 @@
-"""Ways to write to a bus and to read it to its end, shared by the contract's tests and their other processes."""
+"""Writing to a bus and reading it to its end, for the contract tests and their other processes."""
 
 from __future__ import annotations
 
@@ -11,7 +11,6 @@ from stream_cgzsl.bus import Bus, Reader, Receipt, Record, TopicPartition
 from stream_cgzsl.schemas.message import Message
 
 NewTopic = Callable[..., str]
-DropBefore = Callable[[str, int, int], None]
 
 
 def write(bus: Bus, topic: str, messages: Iterable[Message], partition: int | None = None) -> list[Receipt]:
@@ -26,7 +25,7 @@ def values(*texts: str) -> list[Message]:
 
 
 def read_to(reader: Reader, tp: TopicPartition, end: int) -> list[Record]:
-    """Everything up to `end`, which must come within a minute."""
+    """Everything up to `end`, within a minute."""
     records: list[Record] = []
     deadline = time.monotonic() + PATIENCE_SECONDS
     while reader.position(tp) < end:

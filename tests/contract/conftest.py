@@ -1,18 +1,13 @@
-"""Topics that no other test uses, on whichever bus is being tested."""
+"""Topics that no other test uses, on the bus under test."""
 
 from __future__ import annotations
 
 import uuid
 
 import pytest
-from bus_reading import DropBefore, NewTopic
-from kafka import KafkaAdminClient
-from kafka import TopicPartition as ClientPartition
+from bus_reading import NewTopic
 
-from stream_cgzsl.bus import Bus, TopicPartition, TopicSpec
-from stream_cgzsl.bus.kafka import KafkaBus
-from stream_cgzsl.bus.sqlite import SqliteBus
-from stream_cgzsl.bus.sqlite_file import OFFSET_BITS, partition_id, writing
+from stream_cgzsl.bus import Bus, TopicSpec
 
 
 @pytest.fixture
@@ -37,24 +32,3 @@ def topic(new_topic: NewTopic) -> str:
 def name() -> str:
     """A name for a group, a publisher or a lock that no other test uses."""
     return f"contract-{uuid.uuid4().hex[:12]}"
-
-
-@pytest.fixture
-def drop_before(bus: Bus) -> DropBefore:
-    """Makes the records of a partition before an offset expire."""
-
-    def drop(topic: str, partition: int, offset: int) -> None:
-        if isinstance(bus, KafkaBus):
-            admin = KafkaAdminClient(**bus.settings.admin())
-            admin.delete_records({ClientPartition(topic, partition): offset})
-            admin.close()
-        else:
-            assert isinstance(bus, SqliteBus)
-            db = bus.file.open()
-            base = partition_id(db, topic, partition, bus.url) << OFFSET_BITS
-            with writing(db, bus.url):
-                db.execute("DELETE FROM records WHERE place >= ? AND place < ?", (base, base + offset))
-            db.close()
-            bus.bound(TopicPartition(topic, partition), first=offset, end=offset)
-
-    return drop

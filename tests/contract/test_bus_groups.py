@@ -1,4 +1,4 @@
-"""A group reads on where it said it was."""
+"""A group resumes where it has committed."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ def take(subscription: Subscription, count: int) -> list[Record]:
     return records
 
 
-def test_a_new_group_begins_at_the_first_record(bus: Bus, topic: str, name: str) -> None:
+def test_a_new_group_starts_at_the_first_record(bus: Bus, topic: str, name: str) -> None:
     write(bus, topic, values("a", "b"))
     with bus.subscribe(topic, name) as subscription:
         assert texts(take(subscription, 2)) == ["a", "b"]
         assert subscription.assignment() == {TopicPartition(topic, 0)}
 
 
-def test_a_group_resumes_behind_its_commit(bus: Bus, topic: str, name: str) -> None:
+def test_a_group_resumes_at_its_committed_offset(bus: Bus, topic: str, name: str) -> None:
     write(bus, topic, values("a", "b", "c", "d"))
     with bus.subscribe(topic, name) as subscription:
         take(subscription, 3)
@@ -37,7 +37,7 @@ def test_a_group_resumes_behind_its_commit(bus: Bus, topic: str, name: str) -> N
         assert texts(take(subscription, 2)) == ["c", "d"]
 
 
-def test_what_was_read_and_not_committed_is_read_again(bus: Bus, topic: str, name: str) -> None:
+def test_records_read_but_not_committed_are_read_again(bus: Bus, topic: str, name: str) -> None:
     write(bus, topic, values("a", "b"))
     for _ in range(2):
         with bus.subscribe(topic, name) as subscription:
@@ -45,7 +45,7 @@ def test_what_was_read_and_not_committed_is_read_again(bus: Bus, topic: str, nam
     assert bus.committed(name, topic) == {}
 
 
-def test_only_the_partitions_of_a_commit_move(bus: Bus, new_topic: NewTopic, name: str) -> None:
+def test_a_commit_changes_only_its_own_partitions(bus: Bus, new_topic: NewTopic, name: str) -> None:
     topic = new_topic(partitions=3)
     for partition in range(3):
         write(bus, topic, values("a", "b"), partition)
@@ -56,7 +56,7 @@ def test_only_the_partitions_of_a_commit_move(bus: Bus, new_topic: NewTopic, nam
     assert bus.committed(name, topic) == {0: 2, 2: 2}
 
 
-def test_a_commit_that_is_not_waited_for_comes_all_the_same(bus: Bus, topic: str, name: str) -> None:
+def test_an_asynchronous_commit_is_stored(bus: Bus, topic: str, name: str) -> None:
     write(bus, topic, values("a", "b", "c"))
     with bus.subscribe(topic, name) as subscription:
         take(subscription, 3)
@@ -66,17 +66,17 @@ def test_a_commit_that_is_not_waited_for_comes_all_the_same(bus: Bus, topic: str
         subscription.commit_soon({})
 
 
-def test_a_member_knows_how_much_waits_for_it(bus: Bus, topic: str, name: str) -> None:
+def test_lag_counts_the_records_not_returned_yet(bus: Bus, topic: str, name: str) -> None:
     write(bus, topic, values("a", "b", "c", "d"))
     with bus.subscribe(topic, name) as subscription:
-        assert subscription.waiting() == 0
+        assert subscription.lag() == 0
         take(subscription, 1)
-        assert subscription.waiting() == 3
+        assert subscription.lag() == 3
         take(subscription, 3)
-        assert subscription.waiting() == 0
+        assert subscription.lag() == 0
 
 
-def test_groups_do_not_know_of_each_other(bus: Bus, topic: str, name: str) -> None:
+def test_groups_are_independent(bus: Bus, topic: str, name: str) -> None:
     write(bus, topic, values("a", "b"))
     for group in (f"{name}-1", f"{name}-2"):
         with bus.subscribe(topic, group) as subscription:
@@ -84,7 +84,7 @@ def test_groups_do_not_know_of_each_other(bus: Bus, topic: str, name: str) -> No
             subscription.commit({TopicPartition(topic, 0): 2})
 
 
-def test_when_a_member_leaves_the_next_one_takes_over(bus: Bus, topic: str, name: str) -> None:
+def test_when_a_member_leaves_another_takes_over(bus: Bus, topic: str, name: str) -> None:
     write(bus, topic, values("a", "b", "c"))
     first, second = bus.subscribe(topic, name), bus.subscribe(topic, name)
     take(first, 1)

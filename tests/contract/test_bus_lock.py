@@ -1,4 +1,4 @@
-"""A lock has one holder, and another may have it when that one lets go."""
+"""A lock has one holder, and can be acquired when that holder closes it."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ def test_one_holder_at_a_time(bus: Bus, topic: str, name: str) -> None:
         assert (first.held(), second.held()) == (False, True)
 
 
-def test_a_holder_acquires_again_at_once(bus: Bus, topic: str, name: str) -> None:
+def test_acquiring_a_held_lock_again_returns_at_once(bus: Bus, topic: str, name: str) -> None:
     with bus.lock(name, topic) as lock:
         assert not lock.held()
         assert lock.acquire(30.0)
         assert lock.acquire(0.0)
 
 
-def test_locks_of_other_names_are_left_alone(bus: Bus, topic: str, name: str) -> None:
+def test_locks_with_different_names_are_independent(bus: Bus, topic: str, name: str) -> None:
     with bus.lock(f"{name}-1", topic) as first, bus.lock(f"{name}-2", topic) as second:
         assert first.acquire(30.0)
         assert second.acquire(30.0)

@@ -1,4 +1,4 @@
-"""A publish is seen whole or not at all, and by one publisher of a name at a time."""
+"""A transaction is visible completely or not at all, and only the newest publisher of a name can write."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def publish(publisher: Publisher, topic: str, *what: str) -> list[Receipt]:
     return receipts
 
 
-def test_nothing_shows_before_the_commit_and_everything_after(bus: Bus, new_topic: NewTopic, name: str) -> None:
+def test_nothing_is_visible_before_the_commit_and_everything_after(bus: Bus, new_topic: NewTopic, name: str) -> None:
     first, second = new_topic(partitions=2), new_topic()
     with bus.publisher(name) as publisher:
         publisher.begin()
@@ -32,7 +32,7 @@ def test_nothing_shows_before_the_commit_and_everything_after(bus: Bus, new_topi
         assert (texts(read_all(bus, first)), texts(read_all(bus, second))) == (["p0", "p1"], ["s"])
 
 
-def test_a_reader_that_waits_gets_nothing_before_the_commit(bus: Bus, topic: str, name: str) -> None:
+def test_a_waiting_reader_gets_nothing_before_the_commit(bus: Bus, topic: str, name: str) -> None:
     with bus.reader({TopicPartition(topic, 0): 0}) as reader, bus.publisher(name) as publisher:
         publisher.begin()
         publisher.send(topic, Message(None, b"a"))
@@ -42,7 +42,7 @@ def test_a_reader_that_waits_gets_nothing_before_the_commit(bus: Bus, topic: str
         assert texts(read_to(reader, TopicPartition(topic, 0), 1)) == ["a"]
 
 
-def test_an_aborted_publish_never_shows(bus: Bus, topic: str, name: str) -> None:
+def test_an_aborted_transaction_is_never_visible(bus: Bus, topic: str, name: str) -> None:
     with bus.publisher(name) as publisher:
         publish(publisher, topic, "a")
         publisher.begin()
@@ -53,7 +53,7 @@ def test_an_aborted_publish_never_shows(bus: Bus, topic: str, name: str) -> None
     assert texts(read_all(bus, topic)) == ["a", "b"]
 
 
-def test_what_was_sent_and_not_flushed_is_aborted_too(bus: Bus, topic: str, name: str) -> None:
+def test_messages_not_flushed_are_aborted_too(bus: Bus, topic: str, name: str) -> None:
     with bus.publisher(name) as publisher:
         publisher.begin()
         publisher.send(topic, Message(None, b"dropped"))
@@ -62,7 +62,7 @@ def test_what_was_sent_and_not_flushed_is_aborted_too(bus: Bus, topic: str, name
     assert texts(read_all(bus, topic)) == ["a"]
 
 
-def test_closing_aborts_what_is_open(bus: Bus, topic: str, name: str) -> None:
+def test_closing_aborts_an_open_transaction(bus: Bus, topic: str, name: str) -> None:
     with bus.publisher(name) as publisher:
         publisher.begin()
         publisher.send(topic, Message(None, b"dropped"))
@@ -71,7 +71,7 @@ def test_closing_aborts_what_is_open(bus: Bus, topic: str, name: str) -> None:
     assert texts(read_all(bus, topic)) == ["a"]
 
 
-def test_offsets_are_known_after_the_flush_and_hold_after_the_commit(bus: Bus, topic: str, name: str) -> None:
+def test_offsets_are_known_after_the_flush_and_unchanged_by_the_commit(bus: Bus, topic: str, name: str) -> None:
     write(bus, topic, values("before"))
     with bus.publisher(name) as publisher:
         publisher.begin()
@@ -84,7 +84,7 @@ def test_offsets_are_known_after_the_flush_and_hold_after_the_commit(bus: Bus, t
     assert [(r.offset, r.value) for r in read_all(bus, topic, 1)] == [(1, b"a"), (2, b"b"), (3, b"c"), (4, b"d")]
 
 
-def test_positions_pass_what_is_never_delivered(bus: Bus, topic: str, name: str) -> None:
+def test_positions_pass_offsets_that_are_never_delivered(bus: Bus, topic: str, name: str) -> None:
     tp = TopicPartition(topic, 0)
     with bus.publisher(name) as publisher:
         for round_ in range(3):
@@ -100,7 +100,7 @@ def test_positions_pass_what_is_never_delivered(bus: Bus, topic: str, name: str)
     assert texts(records) == ["a0", "b0", "a1", "b1", "a2", "b2"]
 
 
-def test_consumed_offsets_are_committed_with_the_publish(bus: Bus, new_topic: NewTopic, name: str) -> None:
+def test_consumed_offsets_are_committed_with_the_transaction(bus: Bus, new_topic: NewTopic, name: str) -> None:
     source, sink = new_topic(partitions=3), new_topic()
     with bus.publisher(name) as publisher:
         publisher.begin()
@@ -113,7 +113,7 @@ def test_consumed_offsets_are_committed_with_the_publish(bus: Bus, new_topic: Ne
         assert bus.committed(f"{name}-group", source) == {0: 8, 2: 9}
 
 
-def test_consumed_offsets_may_be_those_of_a_group_that_has_members(bus: Bus, new_topic: NewTopic, name: str) -> None:
+def test_consumed_offsets_of_a_group_with_members_can_be_committed(bus: Bus, new_topic: NewTopic, name: str) -> None:
     source, sink = new_topic(), new_topic()
     with bus.lock(name, source) as lock, bus.publisher(name) as publisher:
         assert lock.acquire(30.0)
@@ -139,7 +139,7 @@ def test_a_newer_publisher_fences_the_older(bus: Bus, topic: str, name: str) -> 
     assert texts(read_all(bus, topic)) == ["a", "b"]
 
 
-def test_publishers_of_other_names_are_left_alone(bus: Bus, topic: str, name: str) -> None:
+def test_publishers_with_different_names_are_independent(bus: Bus, topic: str, name: str) -> None:
     with bus.publisher(f"{name}-1") as first, bus.publisher(f"{name}-2") as second:
         publish(first, topic, "a")
         publish(second, topic, "b")
@@ -147,7 +147,7 @@ def test_publishers_of_other_names_are_left_alone(bus: Bus, topic: str, name: st
     assert texts(read_all(bus, topic)) == ["a", "b", "c"]
 
 
-def test_a_large_publish_is_whole(bus: Bus, topic: str, name: str) -> None:
+def test_a_large_transaction_is_complete(bus: Bus, topic: str, name: str) -> None:
     chunks = [bytes([i]) * 512_000 for i in range(40)]
     with bus.publisher(name) as publisher:
         publisher.begin()
@@ -157,7 +157,7 @@ def test_a_large_publish_is_whole(bus: Bus, topic: str, name: str) -> None:
     assert [record.value for record in read_all(bus, topic)] == chunks
 
 
-def test_an_empty_publish_changes_nothing(bus: Bus, topic: str, name: str) -> None:
+def test_an_empty_transaction_changes_nothing(bus: Bus, topic: str, name: str) -> None:
     with bus.publisher(name) as publisher:
         publisher.begin()
         publisher.commit()
@@ -166,7 +166,7 @@ def test_an_empty_publish_changes_nothing(bus: Bus, topic: str, name: str) -> No
     assert texts(read_all(bus, topic)) == ["a"]
 
 
-def test_a_publish_that_fails_can_be_dropped_and_the_publisher_used_again(bus: Bus, topic: str, name: str) -> None:
+def test_a_failed_transaction_can_be_aborted_and_the_publisher_reused(bus: Bus, topic: str, name: str) -> None:
     with bus.publisher(name) as publisher:
         publisher.begin()
         publisher.send(topic, Message(None, b"dropped"))

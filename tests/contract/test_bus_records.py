@@ -1,4 +1,4 @@
-"""What goes in comes out: whole, in order, where it was put."""
+"""Records are read back unchanged, in order, where they were written."""
 
 from __future__ import annotations
 
@@ -7,7 +7,8 @@ import time
 from collections import defaultdict
 
 import pytest
-from bus_reading import DropBefore, NewTopic, read_all, read_to, texts, values, write
+from bus_reading import NewTopic, read_all, read_to, texts, values, write
+from expiry import expire
 from patience import until
 
 from stream_cgzsl.bus import Bus, Receipt, Record, TopicPartition, connect
@@ -15,7 +16,7 @@ from stream_cgzsl.errors import Expired, MessageTooLarge, TopicMissing
 from stream_cgzsl.schemas.message import Message
 
 
-def test_records_come_back_whole_and_in_order(bus: Bus, topic: str) -> None:
+def test_records_are_read_back_unchanged_and_in_order(bus: Bus, topic: str) -> None:
     messages = [Message(b"k%d" % (i % 7), b"v%d" % i, (("n", b"%d" % i),), 1_000_000 + i) for i in range(300)]
     write(bus, topic, messages)
     assert read_all(bus, topic) == [
@@ -27,21 +28,21 @@ def test_receipts_say_where_each_message_went(bus: Bus, topic: str) -> None:
     assert write(bus, topic, values("a", "b", "c")) == [Receipt(0, 0), Receipt(0, 1), Receipt(0, 2)]
 
 
-def test_what_is_pushed_comes_without_a_flush_and_its_receipts_are_filled_in(bus: Bus, topic: str) -> None:
+def test_pushed_messages_are_written_without_a_flush_and_their_receipts_filled_in(bus: Bus, topic: str) -> None:
     with bus.writer() as writer:
         receipts = [writer.send(topic, message) for message in values("a", "b")]
         assert not any(receipt.known for receipt in receipts)
 
-        def arrived() -> bool:
+        def acknowledged() -> bool:
             writer.push()
             return receipts[-1].known
 
-        until(arrived)
+        until(acknowledged)
         assert receipts == [Receipt(0, 0), Receipt(0, 1)]
         assert texts(read_all(bus, topic)) == ["a", "b"]
 
 
-def test_a_message_goes_to_the_partition_that_was_asked_for(bus: Bus, new_topic: NewTopic) -> None:
+def test_a_message_goes_to_the_given_partition(bus: Bus, new_topic: NewTopic) -> None:
     topic = new_topic(partitions=3)
     for partition in (2, 0, 2):
         write(bus, topic, [Message(b"same key", b"%d" % partition)], partition)
@@ -52,7 +53,7 @@ def test_a_message_goes_to_the_partition_that_was_asked_for(bus: Bus, new_topic:
     ]
 
 
-def test_messages_of_one_key_share_a_partition_and_keep_their_order(bus: Bus, new_topic: NewTopic) -> None:
+def test_messages_with_one_key_share_a_partition_and_keep_their_order(bus: Bus, new_topic: NewTopic) -> None:
     topic = new_topic(partitions=4)
     write(bus, topic, [Message(b"key %d" % (i % 40), b"%d" % i) for i in range(240)])
     homes, read = defaultdict(set), defaultdict(list)
@@ -85,7 +86,7 @@ def test_a_value_of_five_megabytes(bus: Bus, topic: str) -> None:
     assert [record.value for record in read_all(bus, topic)] == [b"before", value, b"after"]
 
 
-def test_a_value_over_the_limit_is_refused_and_the_writer_goes_on(bus: Bus, topic: str) -> None:
+def test_a_value_over_the_limit_is_refused_and_the_writer_stays_usable(bus: Bus, topic: str) -> None:
     with bus.writer() as writer:
         with pytest.raises(MessageTooLarge):
             writer.send(topic, Message(b"k", bytes(65 * 1024 * 1024)))
@@ -95,7 +96,7 @@ def test_a_value_over_the_limit_is_refused_and_the_writer_goes_on(bus: Bus, topi
     assert texts(read_all(bus, topic)) == ["small"]
 
 
-def test_a_message_without_a_time_is_stamped_on_its_way(bus: Bus, topic: str) -> None:
+def test_a_message_without_a_timestamp_gets_one(bus: Bus, topic: str) -> None:
     before = time.time_ns() // 1_000_000
     write(bus, topic, values("now"))
     after = time.time_ns() // 1_000_000
@@ -103,7 +104,7 @@ def test_a_message_without_a_time_is_stamped_on_its_way(bus: Bus, topic: str) ->
     assert before <= record.timestamp_ms <= after
 
 
-def test_a_poll_takes_no_more_than_it_was_asked_for_and_the_next_goes_on(bus: Bus, topic: str) -> None:
+def test_a_poll_returns_at_most_max_records_and_the_next_continues(bus: Bus, topic: str) -> None:
     write(bus, topic, values(*map(str, range(10))))
     polls = []
     with bus.reader({TopicPartition(topic, 0): 0}) as reader:
@@ -113,7 +114,7 @@ def test_a_poll_takes_no_more_than_it_was_asked_for_and_the_next_goes_on(bus: Bu
     assert [text for poll in polls for text in poll] == [str(i) for i in range(10)]
 
 
-def test_a_reader_begins_where_it_is_told(bus: Bus, topic: str) -> None:
+def test_a_reader_starts_at_the_given_offset(bus: Bus, topic: str) -> None:
     write(bus, topic, values("a", "b", "c", "d"))
     assert texts(read_all(bus, topic, start=2)) == ["c", "d"]
 
@@ -131,7 +132,7 @@ def test_a_reader_of_several_partitions_reads_them_all(bus: Bus, new_topic: NewT
     assert found == {partition: [f"{partition}.{i}" for i in range(10, 50)] for partition in range(3)}
 
 
-def test_assigning_changes_what_is_read_from_then_on(bus: Bus, new_topic: NewTopic) -> None:
+def test_assigning_changes_what_is_read(bus: Bus, new_topic: NewTopic) -> None:
     first, second = new_topic(), new_topic()
     write(bus, first, values("a", "b", "c"))
     write(bus, second, values("x", "y", "z"))
@@ -145,7 +146,7 @@ def test_assigning_changes_what_is_read_from_then_on(bus: Bus, new_topic: NewTop
 
 
 @pytest.mark.parametrize("waits", [True, False])
-def test_an_empty_poll_waits_about_as_long_as_it_was_told(bus: Bus, topic: str, waits: bool) -> None:
+def test_an_empty_poll_waits_for_its_timeout(bus: Bus, topic: str, waits: bool) -> None:
     with bus.reader({TopicPartition(topic, 0): 0}, waits) as reader:
         reader.poll(0.1)
         started = time.monotonic()
@@ -153,7 +154,7 @@ def test_an_empty_poll_waits_about_as_long_as_it_was_told(bus: Bus, topic: str, 
         assert 0.4 < time.monotonic() - started < 5.0
 
 
-def test_a_poll_returns_as_soon_as_something_comes(bus: Bus, bus_url: str, topic: str) -> None:
+def test_a_poll_returns_as_soon_as_there_is_a_record(bus: Bus, bus_url: str, topic: str) -> None:
     def write_later() -> None:
         time.sleep(0.3)
         with connect(bus_url) as other:
@@ -168,9 +169,9 @@ def test_a_poll_returns_as_soon_as_something_comes(bus: Bus, bus_url: str, topic
     thread.join()
 
 
-def test_records_that_are_gone_are_named(bus: Bus, topic: str, drop_before: DropBefore) -> None:
+def test_expired_records_are_named(bus: Bus, topic: str) -> None:
     write(bus, topic, values("a", "b", "c", "d"))
-    drop_before(topic, 0, 2)
+    expire(bus, topic, 0, before=2)
     assert bus.begin_offsets(topic) == {0: 2}
     assert texts(read_all(bus, topic, start=2)) == ["c", "d"]
     with bus.reader({TopicPartition(topic, 0): 1}) as reader, pytest.raises(Expired) as raised:
@@ -179,20 +180,20 @@ def test_records_that_are_gone_are_named(bus: Bus, topic: str, drop_before: Drop
     assert f"{topic}/0: offset 1 was asked for and the first one kept is 2" in str(raised.value)
 
 
-def test_an_offset_behind_the_end_is_no_silent_wait(bus: Bus, topic: str) -> None:
+def test_an_offset_after_the_end_raises(bus: Bus, topic: str) -> None:
     write(bus, topic, values("a"))
     with bus.reader({TopicPartition(topic, 0): 5}) as reader, pytest.raises(Expired, match="offset 5 was asked for"):
         for _ in range(20):
             reader.poll(1.0)
 
 
-def test_a_missing_topic_is_named_by_everyone_who_meets_it(bus: Bus) -> None:
+def test_a_missing_topic_is_named_by_every_method(bus: Bus) -> None:
     def send() -> None:
         with bus.writer() as writer:
             writer.send("not-there", Message(b"k", b"v"))
             writer.flush()
 
-    for meeting in (
+    for call in (
         send,
         lambda: bus.begin_offsets("not-there"),
         lambda: bus.end_offsets("not-there"),
@@ -201,10 +202,10 @@ def test_a_missing_topic_is_named_by_everyone_who_meets_it(bus: Bus) -> None:
         lambda: bus.subscribe("not-there", "g"),
     ):
         with pytest.raises(TopicMissing, match=r"'not-there'.*stream-cgzsl topics create"):
-            meeting()
+            call()
 
 
-def test_a_missing_partition_is_named_too(bus: Bus, new_topic: NewTopic) -> None:
+def test_a_missing_partition_is_named(bus: Bus, new_topic: NewTopic) -> None:
     topic = new_topic(partitions=2)
     with bus.writer() as writer, pytest.raises(TopicMissing, match=topic):
         writer.send(topic, Message(b"k", b"v"), partition=2)

@@ -1,4 +1,4 @@
-"""Topics are created once, reported as they are, and asked where they begin, end and were at a time."""
+"""Creating and listing topics; where they start, where they end, and their offsets at a time."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def test_topics_are_reported_as_they_were_created(bus: Bus) -> None:
     ]
 
 
-def test_creating_what_exists_changes_nothing(bus: Bus, new_topic: NewTopic) -> None:
+def test_creating_an_existing_topic_changes_nothing(bus: Bus, new_topic: NewTopic) -> None:
     topic, other = new_topic(partitions=2), f"contract-{uuid.uuid4().hex[:12]}"
     write(bus, topic, timed(1), partition=1)
     bus.create([TopicSpec(topic, 5, "compact"), TopicSpec(other)])
@@ -42,44 +42,40 @@ def test_creating_nothing_is_no_error(bus: Bus) -> None:
     bus.create([])
 
 
-def test_a_new_topic_begins_and_ends_at_zero(bus: Bus, new_topic: NewTopic) -> None:
+def test_a_new_topic_starts_and_ends_at_zero(bus: Bus, new_topic: NewTopic) -> None:
     topic = new_topic(partitions=2)
     assert (bus.begin_offsets(topic), bus.end_offsets(topic)) == ({0: 0, 1: 0}, {0: 0, 1: 0})
 
 
-def test_ends_move_with_what_is_written(bus: Bus, new_topic: NewTopic) -> None:
+def test_end_offsets_advance_with_each_record(bus: Bus, new_topic: NewTopic) -> None:
     topic = new_topic(partitions=3)
     write(bus, topic, timed(1, 2, 3), partition=2)
     write(bus, topic, timed(4), partition=0)
     assert (bus.begin_offsets(topic), bus.end_offsets(topic)) == ({0: 0, 1: 0, 2: 0}, {0: 1, 1: 0, 2: 3})
 
 
-@pytest.mark.parametrize(
-    ("asked_ms", "offset"),
-    [(0, 0), (1000, 0), (1001, 1), (2500, 2), (3000, 2), (3001, None)],
-)
-def test_the_first_record_of_a_time_or_later(bus: Bus, topic: str, asked_ms: int, offset: int | None) -> None:
+@pytest.mark.parametrize(("asked_ms", "offset"), [(0, 0), (1000, 0), (1001, 1), (2500, 2), (3000, 2), (3001, None)])
+def test_the_first_record_at_or_after_a_time(bus: Bus, topic: str, asked_ms: int, offset: int | None) -> None:
     write(bus, topic, timed(1000, 2000, 3000))
     assert bus.offsets_at(topic, asked_ms) == {0: offset}
 
 
 @pytest.mark.parametrize(
-    ("asked_ms", "offset"),
-    [(1000, 0), (1001, 1), (2000, 1), (3000, 1), (5000, 1), (5001, 4), (6001, None)],
+    ("asked_ms", "offset"), [(1000, 0), (1001, 1), (2000, 1), (3000, 1), (5000, 1), (5001, 4), (6001, None)]
 )
-def test_times_that_are_out_of_order(bus: Bus, topic: str, asked_ms: int, offset: int | None) -> None:
+def test_timestamps_out_of_order(bus: Bus, topic: str, asked_ms: int, offset: int | None) -> None:
     write(bus, topic, timed(1000, 5000, 2000, 3000, 6000, 500))
     assert bus.offsets_at(topic, asked_ms) == {0: offset}
 
 
-def test_each_partition_answers_for_itself(bus: Bus, new_topic: NewTopic) -> None:
+def test_offsets_at_a_time_are_per_partition(bus: Bus, new_topic: NewTopic) -> None:
     topic = new_topic(partitions=3)
     write(bus, topic, timed(1000, 2000), partition=0)
     write(bus, topic, timed(100), partition=1)
     assert bus.offsets_at(topic, 1500) == {0: 1, 1: None, 2: None}
 
 
-def test_times_across_many_batches(bus: Bus, topic: str) -> None:
+def test_timestamps_across_many_batches(bus: Bus, topic: str) -> None:
     for first in range(0, 500, 100):
         write(bus, topic, timed(*range(first, first + 100)))
     assert [bus.offsets_at(topic, ms)[0] for ms in (0, 99, 100, 101, 250, 499, 500)] == [

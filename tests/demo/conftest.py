@@ -1,4 +1,4 @@
-"""The demo, told once on each bus for all tests that look at it."""
+"""The demo, run once on each bus for all tests of it."""
 
 from __future__ import annotations
 
@@ -10,64 +10,64 @@ from pathlib import Path
 
 import pytest
 
-from stream_cgzsl.demo.story import Ending, Scene, Story
+from stream_cgzsl.demo.scenario import Demo, DemoResult, Step
 
 
 @dataclass
 class Memory:
-    """An audience that remembers."""
+    """An observer that remembers."""
 
-    told: list[str] = field(default_factory=list)
-    scenes: list[Scene] = field(default_factory=list)
+    texts: list[str] = field(default_factory=list)
+    steps: list[Step] = field(default_factory=list)
 
-    def doing(self, text: str) -> None:
-        self.told.append(text)
+    def progress(self, text: str) -> None:
+        self.texts.append(text)
 
-    def saw(self, scene: Scene) -> None:
-        self.scenes.append(scene)
+    def step_done(self, step: Step) -> None:
+        self.steps.append(step)
 
 
 @dataclass(frozen=True)
-class Told:
+class Finished:
     url: str
     prefix: str
     directory: Path
     memory: Memory
-    ending: Ending
+    result: DemoResult
 
 
-def tell(url: str, prefix: str, directory: Path, partitions: int) -> Told:
+def run_demo(url: str, prefix: str, directory: Path, partitions: int) -> Finished:
     memory = Memory()
-    return Told(url, prefix, directory, memory, Story(url, prefix, directory, partitions).tell(memory))
+    return Finished(url, prefix, directory, memory, Demo(url, prefix, directory, partitions).run(memory))
 
 
-Tellings = Callable[[Callable[[Path], str]], dict[int, Told]]
+RunDemos = Callable[[Callable[[Path], str]], dict[int, Finished]]
 
 
 @pytest.fixture(scope="session")
-def tell_with(tmp_path_factory: pytest.TempPathFactory) -> Tellings:
-    """Tells the demo with one and with four partitions, side by side: most of it is waiting."""
+def run_demos(tmp_path_factory: pytest.TempPathFactory) -> RunDemos:
+    """Runs the demo with one and with four partitions at the same time: most of it is waiting."""
 
-    def both(url_in: Callable[[Path], str]) -> dict[int, Told]:
+    def both(url_in: Callable[[Path], str]) -> dict[int, Finished]:
         prefix = f"demo-{uuid.uuid4().hex[:8]}"
         with ThreadPoolExecutor() as pool:
             started = {}
             for partitions in (1, 4):
                 directory = tmp_path_factory.mktemp(f"demo-{partitions}-")
                 url = url_in(directory)
-                started[partitions] = pool.submit(tell, url, f"{prefix}-{partitions}", directory, partitions)
+                started[partitions] = pool.submit(run_demo, url, f"{prefix}-{partitions}", directory, partitions)
             return {partitions: future.result() for partitions, future in started.items()}
 
     return both
 
 
 @pytest.fixture(scope="session")
-def on_sqlite(tell_with: Tellings) -> dict[int, Told]:
-    return tell_with(lambda directory: f"sqlite:///{directory}/demo.db")
+def on_sqlite(run_demos: RunDemos) -> dict[int, Finished]:
+    return run_demos(lambda directory: f"sqlite:///{directory}/demo.db")
 
 
 @pytest.fixture(scope="session")
-def demo(on_sqlite: dict[int, Told]) -> Told:
+def demo(on_sqlite: dict[int, Finished]) -> Finished:
     return on_sqlite[1]
 
 

@@ -1,16 +1,15 @@
-"""Whether a command line and its variables, as they stand in a deployment file, are what our program takes."""
+"""Checks that our program accepts a command line and its variables as a deployment file has them."""
 
 from __future__ import annotations
 
 import argparse
-import importlib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from stream_cgzsl.bus.kafka_settings import OPTIONS, KafkaSettings
-from stream_cgzsl.cli import COMMANDS
+from stream_cgzsl.bus.kafka.settings import OPTIONS, KafkaSettings
+from stream_cgzsl.cli import add_commands
 from stream_cgzsl.cli.flags import settings_from
-from stream_cgzsl.settings import Settings, variable
+from stream_cgzsl.runtime.settings import Settings, variable
 
 ROOT = Path(__file__).parents[2]
 DEPLOY = ROOT / "deploy"
@@ -22,11 +21,9 @@ VARIABLES = {
 
 
 def parsed(command: Sequence[str]) -> argparse.Namespace:
-    """The command as our parser reads it. Ends the test where it does not."""
+    """The command as our parser reads it. Fails the test if it does not."""
     parser = argparse.ArgumentParser(exit_on_error=False)
-    commands = parser.add_subparsers(dest="command", required=True)
-    for name in COMMANDS:
-        importlib.import_module(f"stream_cgzsl.cli.{name}").register(commands)
+    add_commands(parser)
     try:
         return parser.parse_args(list(command))
     except SystemExit as ended:
@@ -34,7 +31,7 @@ def parsed(command: Sequence[str]) -> argparse.Namespace:
 
 
 def settings_of(command: Sequence[str], environ: Mapping[str, str], monkeypatch: object) -> Settings:
-    """The settings a worker would start with: only our variables, and each of them known and valid."""
+    """The settings a worker would start with. Each of our variables must be known and valid."""
     ours = {name: value for name, value in environ.items() if name.startswith("CGZSL_")}
     unknown = sorted(set(ours) - VARIABLES)
     assert not unknown, f"no such variable: {unknown}"
@@ -47,5 +44,5 @@ def settings_of(command: Sequence[str], environ: Mapping[str, str], monkeypatch:
 
 
 def kafka_of(settings: Settings, environ: Mapping[str, str], files: Mapping[str, str]) -> KafkaSettings:
-    """What the bus of these settings comes to; `files` are the real places of those that the deployment mounts."""
+    """The Kafka settings of the bus; `files` maps the files that the deployment mounts to real ones."""
     return KafkaSettings.parse(settings.bus, {name: files.get(value, value) for name, value in environ.items()})

@@ -1,4 +1,4 @@
-"""A real Prometheus with the rules we deploy, in a hurry."""
+"""A real Prometheus with the rules we deploy and short intervals."""
 
 from __future__ import annotations
 
@@ -31,9 +31,14 @@ class Prometheus:
         with urlopen(f"{self.url}/api/v1/{path}?{urlencode(parameters)}", timeout=10) as answer:
             return json.load(answer)["data"]
 
+    def series(self, query: str) -> list[dict[str, Any]]:
+        """What a query returns now: labels and value of each series."""
+        result: list[dict[str, Any]] = self.ask("query", query=query)["result"]
+        return result
+
     def query(self, query: str) -> list[float]:
-        """The numbers a query has now. Those that are none are left out."""
-        values = [float(series["value"][1]) for series in self.ask("query", query=query)["result"]]
+        """The values a query returns now, without NaN."""
+        values = [float(series["value"][1]) for series in self.series(query)]
         return [value for value in values if value == value]
 
     def firing(self) -> set[str]:
@@ -68,7 +73,7 @@ def prometheus_with(program: str, directory: Path, workers: Mapping[str, str], s
 
 
 def _write(directory: Path, workers: Mapping[str, str], stream: str) -> None:
-    """The deployed files, with other targets and shorter times. Who would be woken is woken after seconds."""
+    """The deployed files, with other targets and intervals; critical alerts fire after seconds instead of minutes."""
     config = yaml.safe_load((DEPLOYED / "prometheus.yml").read_text())
     config["global"] = {
         "scrape_interval": f"{SCRAPE_SECONDS}s",

@@ -1,4 +1,4 @@
-"""The compose file, as far as it can be told without an engine: its schema, what it starts, and that its broker starts."""
+"""The compose file, as far as it can be tested without an engine: its schema, its commands, and its broker settings."""
 
 from __future__ import annotations
 
@@ -15,8 +15,9 @@ import pytest
 import yaml
 from our_commands import DEPLOY, settings_of
 
-from stream_cgzsl.bus import broker, connect
+from stream_cgzsl.bus import connect
 from stream_cgzsl.bus.topics import Topics
+from stream_cgzsl.demo import broker
 from stream_cgzsl.errors import BusUnavailable
 
 FILE = DEPLOY / "compose" / "compose.yml"
@@ -37,7 +38,7 @@ def document() -> dict[str, Any]:
 
 
 def _filled(value: Any) -> Any:
-    """As compose reads it where nothing is set: `${NAME:-default}` is its default, and a text."""
+    """As compose reads it where no variable is set: `${NAME:-default}` is its default."""
     if isinstance(value, dict):
         return {name: _filled(part) for name, part in value.items()}
     if isinstance(value, list):
@@ -65,12 +66,12 @@ def test_compose_itself_reads_it() -> None:
         shutil.which("docker") is None
         or subprocess.run(["docker", "compose", "version"], capture_output=True).returncode
     ):
-        pytest.skip("there is no docker compose here; its schema is checked all the same")
+        pytest.skip("no docker compose here; the schema is checked anyway")
     done = subprocess.run(["docker", "compose", "-f", str(FILE), "config", "--quiet"], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
 
 
-def test_every_worker_is_there_and_takes_its_settings(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_every_worker_is_there_and_accepts_its_settings(monkeypatch: pytest.MonkeyPatch) -> None:
     ours = {name: service for name, service in services().items() if service["image"].startswith("stream-cgzsl:")}
     assert {name: service["command"][0] for name, service in ours.items()} == WORKERS
     for service in ours.values():
@@ -85,7 +86,7 @@ def test_the_example_fits_the_learner(monkeypatch: pytest.MonkeyPatch) -> None:
     assert (settings.attributes, settings.features) == (int(sizes["attributes"]), int(sizes["features"]))
 
 
-def test_prometheus_asks_every_worker_where_its_pages_are() -> None:
+def test_prometheus_scrapes_every_worker() -> None:
     config = yaml.safe_load((DEPLOY / "prometheus" / "prometheus.yml").read_text())
     groups = list(config["scrape_configs"][0]["static_configs"])
     for file in (DEPLOY / "compose" / "targets").glob("*.yml"):
@@ -100,7 +101,7 @@ def test_prometheus_asks_every_worker_where_its_pages_are() -> None:
     assert {group["labels"]["stream"] for group in groups} == {"cgzsl"}
 
 
-def test_what_is_mounted_is_there() -> None:
+def test_mounted_files_exist() -> None:
     sources = [volume.split(":")[0] for service in services().values() for volume in service.get("volumes", ())]
     named = set(document()["volumes"])
     assert named <= set(sources)
@@ -119,7 +120,7 @@ def test_nothing_has_more_rights_than_it_needs() -> None:
 
 @pytest.fixture
 def running(tmp_path: Path) -> Iterator[str]:
-    """A broker from the released jars with the settings of the file, other addresses aside."""
+    """A broker from the released jars with the settings of the file, except for addresses."""
     try:
         broker.jars()
     except BusUnavailable as error:
@@ -147,7 +148,7 @@ def test_its_broker_starts_and_holds_a_stream(running: str, tmp_path: Path) -> N
     with connect(running) as bus:
         bus.create(Topics("t").specs(2))
         assert Topics("t").problems(bus) == []
-        with bus.publisher("t.learner") as publisher:  # needs the topic of transactions, which wants its replicas
+        with bus.publisher("t.learner") as publisher:  # needs the transaction topic and its replication settings
             publisher.begin()
             publisher.abort()
     assert "supplied but are not used yet" not in (tmp_path / "broker.log").read_text()

@@ -1,4 +1,4 @@
-"""The container image, as far as it can be told without an engine: its file is sound, and what it runs is what we have."""
+"""The container image, as far as it can be tested without an engine: its file is valid, and what it runs exists."""
 
 from __future__ import annotations
 
@@ -64,10 +64,10 @@ def test_both_images_come_from_the_same_runtime_and_take_only_an_environment() -
             f"--from={name}-environment /opt/stream-cgzsl /opt/stream-cgzsl"
         ]
         assert not [rest for word, rest in words if word in ("RUN", "USER", "ENTRYPOINT")]
-    assert list(stages())[-1] == "cpu"  # what is built when nobody names a target
+    assert list(stages())[-1] == "cpu"  # the default target
 
 
-def test_the_runtime_is_nobody_special_and_installs_nothing() -> None:
+def test_the_runtime_is_unprivileged_and_installs_nothing() -> None:
     words = stages()["runtime"]
     assert dict(words)["USER"] == "10001:10001"
     [run] = [rest for word, rest in words if word == "RUN"]
@@ -80,7 +80,7 @@ def test_its_variables_are_ours() -> None:
     assert names and names <= VARIABLES
 
 
-def test_everything_that_is_copied_is_there_and_not_ignored() -> None:
+def test_everything_that_is_copied_exists_and_is_not_ignored() -> None:
     ignored = [line for line in (ROOT / ".dockerignore").read_text().splitlines() if line and not line.startswith("#")]
     assert ignored[0] == "*"
     let_in = {line[1:] for line in ignored if line.startswith("!")}
@@ -95,7 +95,7 @@ def test_everything_that_is_copied_is_there_and_not_ignored() -> None:
 
 
 def test_the_wheel_can_be_made_from_what_is_copied() -> None:
-    """Its packages, its version, its readme and its licence all come from there."""
+    """Its packages, version, readme and licence."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())
     copied = {source for word, rest in stages()["wheel"] if word == "COPY" for source in rest.split()[:-1]}
     roots = {package.split(".")[0] for package in project["tool"]["setuptools"]["packages"]}
@@ -117,7 +117,7 @@ def health_check() -> list[str]:
     return command
 
 
-def test_the_health_check_tells_a_living_worker_from_a_dead_one() -> None:
+def test_the_health_check_distinguishes_a_running_worker_from_a_dead_one() -> None:
     python, *arguments = health_check()
     assert python == "python"
     pages = Pages("127.0.0.1", 0, CollectorRegistry(), lambda: "not ready, but alive")
@@ -128,7 +128,7 @@ def test_the_health_check_tells_a_living_worker_from_a_dead_one() -> None:
     assert (alive.returncode, dead.returncode) == (0, 1)
 
 
-def test_the_commands_that_build_it_stand_at_its_top() -> None:
+def test_its_header_has_the_build_commands() -> None:
     text = DOCKERFILE.read_text()
     for target in ("cpu", "cuda"):
         assert re.search(rf"^#   docker build -f deploy/docker/Dockerfile --target {target} ", text, re.MULTILINE)

@@ -1,4 +1,4 @@
-"""The manifests: valid for Kubernetes as they stand and as kustomize builds them, locked down, and with our settings."""
+"""The manifests: valid as written and as kustomize builds them, locked down, and with our settings."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def build(folder: str) -> list[Document]:
             built = subprocess.run([*program, str(KUBERNETES / folder)], capture_output=True, text=True)
             assert built.returncode == 0, built.stderr
             return [document for document in yaml.safe_load_all(built.stdout) if document]
-    pytest.skip("neither kustomize nor kubectl is here; the base's manifests are checked all the same")
+    pytest.skip("neither kustomize nor kubectl here; the base's manifests are checked anyway")
 
 
 def base_manifests() -> list[Document]:
@@ -53,7 +53,7 @@ def pods(documents: list[Document]) -> dict[str, Document]:
 
 
 def environment(documents: list[Document], container: Document) -> dict[str, str]:
-    """The container's variables; what comes from a secret is called after its key."""
+    """The container's variables; one from a secret has the secret's name as its value."""
     maps = {d["metadata"]["name"]: d["data"] for d in documents if d["kind"] == "ConfigMap"}
     found = {k: v for source in container.get("envFrom", ()) for k, v in maps[source["configMapRef"]["name"]].items()}
     for variable in container.get("env", ()):
@@ -61,7 +61,7 @@ def environment(documents: list[Document], container: Document) -> dict[str, str
     return found
 
 
-def test_the_base_is_valid_as_it_stands() -> None:
+def test_the_base_is_valid_as_written() -> None:
     documents = base_manifests()
     assert {document["kind"] for document in documents} == {
         *("ServiceAccount", "Deployment", "Job", "PodDisruptionBudget", "NetworkPolicy")
@@ -89,9 +89,7 @@ def test_every_command_and_variable_is_ours(folder: str, monkeypatch: pytest.Mon
     assert commands == COMMANDS
 
 
-def test_the_secure_overlay_asks_for_tls_and_a_user_of_its_own_each(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+def test_the_secure_overlay_has_tls_and_one_user_per_worker(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     documents = build("overlays/secure")
     users = {}
     for name, pod in pods(documents).items():
@@ -120,7 +118,7 @@ def test_the_secure_overlay_asks_for_tls_and_a_user_of_its_own_each(
 
 
 def _certificate() -> str:
-    """Any one that this machine trusts."""
+    """A certificate that this machine trusts."""
     import ssl
 
     bundle = ssl.get_default_verify_paths().cafile or ssl.get_default_verify_paths().openssl_cafile
@@ -129,7 +127,7 @@ def _certificate() -> str:
     return Path(bundle).read_text()
 
 
-def test_no_secret_stands_in_a_manifest() -> None:
+def test_no_manifest_contains_a_secret() -> None:
     text = "".join(path.read_text() for path in KUBERNETES.rglob("*.yaml"))
     assert "kind: Secret" not in text
     assert "CGZSL_KAFKA_PASSWORD=" not in text and "name: CGZSL_KAFKA_PASSWORD\n" not in text
@@ -178,7 +176,7 @@ def test_budgets_and_spreading_select_pods_that_exist() -> None:
 
 
 def test_prometheus_can_read_the_scrape_configuration(promtool: str, tmp_path: Path) -> None:
-    """All but the part that asks Kubernetes, which some builds of Prometheus do not have."""
+    """Without the Kubernetes service discovery, which some builds of Prometheus do not have."""
     document = yaml.safe_load((KUBERNETES / "scrape.yml").read_text())
     [job] = document["scrape_configs"]
     assert job.pop("kubernetes_sd_configs") == [{"role": "pod"}]

@@ -1,12 +1,16 @@
-"""Every metric of every worker, by name; and the rules that Prometheus' users expect names to follow."""
+"""Every metric of every worker, by name; the rules that Prometheus' users expect names to follow; and the pages."""
 
 from __future__ import annotations
 
+import re
 import subprocess
+from pathlib import Path
 
 import pytest
+from known_series import WORKERS, all_exported, exported
 from prometheus_client import generate_latest
-from promql import WORKERS, exported
+
+ROOT = Path(__file__).parents[2]
 
 COMMON = {
     "cgzsl_build_info",
@@ -44,6 +48,7 @@ OWN = {
         "cgzsl_swap_drift_radians",
     },
     "evaluator": {
+        "cgzsl_accuracy_by_examples_ratio",
         "cgzsl_class_accuracy_ratio",
         "cgzsl_dead_letters_total",
         "cgzsl_evaluation_seconds",
@@ -59,7 +64,7 @@ NO_FIGURE_YET = {
     "scorer": {"cgzsl_swap_drift_radians"},
     "evaluator": {"cgzsl_class_accuracy_ratio"},
 }
-"""Gauges of what only the first windows will tell. Whatever is counted is there from the start."""
+"""Gauges that have no value before the first windows. Counters are exported from the start."""
 
 
 def families(worker: str) -> dict[str, str]:
@@ -70,12 +75,12 @@ def families(worker: str) -> dict[str, str]:
 
 
 @pytest.mark.parametrize("worker", WORKERS)
-def test_these_are_all_there_are(worker: str) -> None:
+def test_these_are_all(worker: str) -> None:
     assert set(families(worker)) == COMMON | OWN[worker]
 
 
 @pytest.mark.parametrize("worker", WORKERS)
-def test_names_end_in_what_they_count(worker: str) -> None:
+def test_names_end_in_their_unit(worker: str) -> None:
     for name, kind in families(worker).items():
         assert name.endswith("_total") == (kind == "counter"), name
         assert not name.endswith(("_count", "_sum", "_bucket", "_created", "_milliseconds", "_percent")), name
@@ -83,7 +88,7 @@ def test_names_end_in_what_they_count(worker: str) -> None:
 
 
 @pytest.mark.parametrize("worker", WORKERS)
-def test_what_can_be_counted_is_there_before_it_happens(worker: str) -> None:
+def test_counters_are_exported_before_their_first_event(worker: str) -> None:
     metrics = WORKERS[worker]()  # type: ignore[call-arg]
     shown = {sample.name for family in metrics.registry.collect() for sample in family.samples}
     hidden = {name for name in exported(metrics) if name not in shown}
@@ -91,7 +96,17 @@ def test_what_can_be_counted_is_there_before_it_happens(worker: str) -> None:
 
 
 @pytest.mark.parametrize("worker", WORKERS)
-def test_promtool_has_nothing_to_say(worker: str, promtool: str) -> None:
+def test_promtool_finds_nothing_wrong(worker: str, promtool: str) -> None:
     text = generate_latest(WORKERS[worker]().registry)  # type: ignore[call-arg]
     checked = subprocess.run([promtool, "check", "metrics"], input=text, capture_output=True, check=False)
     assert (checked.returncode, checked.stdout, checked.stderr) == (0, b"", b"")
+
+
+def test_metrics_and_labels_named_in_the_pages_exist() -> None:
+    pages = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+    named = [found for page in pages for found in re.findall(r"\b(cgzsl_\w+)(?:\{([^}]*)\})?", page.read_text())]
+    series = {re.sub("_(bucket|sum|count)$", "", name): labels for name, labels in all_exported().items()}
+    assert named
+    for name, labels in named:
+        assert name in series, name
+        assert set(re.findall(r"(\w+)(?==|,|$)", labels)) <= series[name], f"{name}{{{labels}}}"

@@ -1,7 +1,8 @@
-"""All of it at once: real workers on a real broker, scraped by a real Prometheus with the rules we deploy."""
+"""Real workers on a real broker, scraped by a real Prometheus with the rules we deploy."""
 
 from __future__ import annotations
 
+import re
 import subprocess
 import time
 import uuid
@@ -25,15 +26,15 @@ from helpers import (
     wait_for_answers,
     wait_for_window,
 )
+from known_series import ALERTS, RECORDED, all_exported, known, selectors
 from patience import PATIENCE_SECONDS
 from prometheus_server import Prometheus, prometheus_with
-from promql import all_exported
-from test_dashboards import NAMES, filled, panels
+from test_dashboards import NAMES, TARGETS, filled, variables
 
 from stream_cgzsl.bus import Bus
 from stream_cgzsl.bus.topics import Topics
 from stream_cgzsl.schemas import Holdout, Message
-from stream_cgzsl.workers import together
+from stream_cgzsl.workers import supervisor as together
 
 STREAM = f"watched-{uuid.uuid4().hex[:8]}"  # a broker may outlive many runs of this test
 TOPICS = Topics(STREAM)
@@ -57,7 +58,7 @@ def soon(what: str, condition: Callable[[], bool]) -> None:
 
 @pytest.fixture(scope="module")
 def watched(kafka_url: str, prometheus: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Watched]:
-    """A stream that has been through a bit of everything, and Prometheus, which saw it from its first record on."""
+    """A stream with events of every kind, and a Prometheus that has scraped it from its first record on."""
     directory = tmp_path_factory.mktemp("watched")
     with ExitStack() as stack:
         bus = stack.enter_context(new_bus(kafka_url, 2, TOPICS))
@@ -71,21 +72,22 @@ def watched(kafka_url: str, prometheus: str, tmp_path_factory: pytest.TempPathFa
         addresses = {name: address(log) for name, log in logs.items()}
         server = stack.enter_context(prometheus_with(prometheus, directory / "prometheus", addresses, STREAM))
         soon("all workers scraped", lambda: server.query("count(up == 1)") == [len(WORKERS)])
-        soon("one learner at work", lambda: server.query("stream:cgzsl_learner_active:sum") == [1])
+        soon("one active learner", lambda: server.query("stream:cgzsl_learner_active:sum") == [1])
         try:
-            _live_through_something(bus)
+            _send_events_of_every_kind(bus)
         except AssertionError as error:
             said = "\n".join(f"--- {name}\n{log.read_text()}" for name, log in logs.items())
             raise AssertionError(f"{error}; the workers said:\n{said}") from error
         yield Watched(server, addresses, processes)
 
 
-def _live_through_something(bus: Bus) -> None:
-    """Three windows with classes seen and unseen, holdout, records that are none, and samples in between."""
-    producer, (first, second, third, unseen) = Producer(bus, TOPICS), CLASSES[:4]
-    producer.describe(first, second, third, unseen)
-    held_out = examples((first, second, third, unseen), rows=6, purpose=9)
+def _send_events_of_every_kind(bus: Bus) -> None:
+    """Three windows with seen, rarely seen and unseen classes, holdout, invalid records, and samples in between."""
+    producer, (first, second, third, rare, unseen) = Producer(bus, TOPICS), CLASSES[:5]
+    producer.describe(first, second, third, rare, unseen)
+    held_out = examples((first, second, third, rare, unseen), rows=6, purpose=9)
     producer.events("holdout", *(Holdout(class_id=e.class_id, id=e.id, vector=e.vector) for e in held_out))
+    producer.teach(rare, rows=2)
     for window, taught in enumerate([(first, second), (third,), (first, third)], 1):
         producer.teach(*taught, rows=6, purpose=window)
         producer.send("features", Message(b"?", b"?"))
@@ -98,18 +100,36 @@ def _live_through_something(bus: Bus) -> None:
     producer.send("samples", Message(b"nothing", b"?"))
 
 
-def test_every_panel_shows_something(watched: Watched) -> None:
-    waiting = {
-        f"{name}: {panel['title']} {target['refId']}": filled(target["expr"])
-        for name in NAMES
-        for panel in panels(name)
-        for target in panel["targets"]
-    }
+def test_every_panel_shows_something_with_its_legend(watched: Watched) -> None:
+    missing = dict.fromkeys(TARGETS, "nothing yet")
     deadline = time.monotonic() + PATIENCE_SECONDS
-    while waiting and time.monotonic() < deadline:
-        waiting = {title: query for title, query in waiting.items() if not watched.prometheus.query(query)}
+    while missing and time.monotonic() < deadline:
         time.sleep(0.5)
-    assert waiting == {}
+        missing = {title: what for title in missing if (what := _missing_in(watched.prometheus, TARGETS[title]))}
+    assert missing == {}
+
+
+def _missing_in(server: Prometheus, target: dict[str, str]) -> str:
+    query, legend = filled(target["expr"]), re.findall(r"\{\{(\w+)\}\}", target["legendFormat"])
+    if not server.query(query):
+        return f"no values: {query}"
+    absent = {label for series in server.series(query) for label in legend if label not in series["metric"]}
+    return f"no {sorted(absent)} in a result of {query}" if absent or not legend else ""
+
+
+def test_every_selector_of_a_query_finds_series(watched: Watched) -> None:
+    """Each by itself: `or`, `unless` and `and` would hide one that finds nothing."""
+    queries = [filled(target["expr"]) for target in TARGETS.values()]
+    queries += [rule["expr"] for rule in ALERTS.values()] + list(RECORDED.values())
+    queries += [filled(selector) for name in NAMES for selector in variables(name).values()]
+    wanted = {selector for query in queries for selector in selectors(query)}
+    assert {selector for selector in wanted if not watched.prometheus.series(selector)} == set()
+
+
+@pytest.mark.parametrize("name", RECORDED)
+def test_a_recorded_series_has_the_labels_of_its_name(watched: Watched, name: str) -> None:
+    labels = {frozenset(series["metric"]) - {"__name__"} for series in watched.prometheus.series(name)}
+    assert labels == {known()[name]}
 
 
 def test_every_metric_of_the_list_arrives(watched: Watched) -> None:
@@ -118,7 +138,7 @@ def test_every_metric_of_the_list_arrives(watched: Watched) -> None:
 
 
 @pytest.mark.parametrize("worker", WORKERS)
-def test_promtool_has_nothing_to_say_about_a_worker_at_work(watched: Watched, worker: str, promtool: str) -> None:
+def test_promtool_finds_nothing_wrong_with_a_running_worker(watched: Watched, worker: str, promtool: str) -> None:
     with urlopen(f"{watched.addresses[worker]}/metrics", timeout=10) as page:
         checked = subprocess.run([promtool, "check", "metrics"], input=page.read(), capture_output=True, check=False)
     assert (checked.returncode, checked.stdout, checked.stderr) == (0, b"", b"")
@@ -128,17 +148,17 @@ def test_rules_are_evaluated_without_errors(watched: Watched) -> None:
     assert watched.prometheus.broken_rules() == {}
 
 
-def test_all_workers_are_ready_and_one_learner_is_at_work(watched: Watched) -> None:
+def test_all_workers_are_ready_and_one_learner_is_active(watched: Watched) -> None:
     soon("all ready", lambda: watched.prometheus.query("sum(stream_worker:cgzsl_ready:sum)") == [len(WORKERS)])
     assert watched.prometheus.query("stream:cgzsl_learner_active:sum") == [1]
 
 
 def test_only_the_right_alert_fires_when_the_learners_are_gone(watched: Watched) -> None:
-    """The last of these tests: nothing is as before after it."""
+    """Must be the last test here: it ends the learners."""
     assert watched.prometheus.firing() == set()
     together.end([watched.processes["learner"], watched.processes["standby"]])
     soon("an alert", lambda: watched.prometheus.firing() != set())
     assert watched.prometheus.firing() == {"LearnerDown"}
     (alert,) = [a for a in watched.prometheus.ask("alerts")["alerts"] if a["state"] == "firing"]
     assert alert["labels"] == {"alertname": "LearnerDown", "severity": "critical", "stream": STREAM}
-    assert alert["annotations"]["summary"] == f"No learner is at work on stream {STREAM}"
+    assert alert["annotations"]["summary"] == f"No learner is active on stream {STREAM}"

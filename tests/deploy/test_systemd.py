@@ -1,4 +1,4 @@
-"""The units: systemd reads them, finds them locked down, and they start what we have."""
+"""The units: systemd reads them, finds them locked down, and they start commands of ours."""
 
 from __future__ import annotations
 
@@ -67,12 +67,12 @@ def test_systemd_finds_them_locked_down(installed: Path, name: str) -> None:
     )
     level = re.search(r"exposure level.*: ([\d.]+)", checked.stdout)
     if level is None:
-        pytest.skip(f"this systemd cannot judge units that are not installed: {checked.stderr.strip()[:200]}")
+        pytest.skip(f"this systemd cannot rate units that are not installed: {checked.stderr.strip()[:200]}")
     assert float(level.group(1)) <= MOST_EXPOSED
 
 
 @pytest.mark.parametrize(("name", "command", "port"), [(name, *what) for name, what in UNITS.items()])
-def test_they_start_what_we_have(name: str, command: str, port: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_they_start_our_commands(name: str, command: str, port: int, monkeypatch: pytest.MonkeyPatch) -> None:
     values = unit(name)
     [start] = values["ExecStart"]
     program, *arguments = shlex.split(start)
@@ -85,8 +85,8 @@ def test_they_start_what_we_have(name: str, command: str, port: int, monkeypatch
 
 
 @pytest.mark.parametrize("name", UNITS)
-def test_what_a_restart_cannot_mend_is_not_restarted(name: str) -> None:
-    """By the exit codes of our errors: away and taken over are worth another try, the rest wants a person."""
+def test_a_worker_that_a_restart_cannot_help_is_not_restarted(name: str) -> None:
+    """By exit code: an unavailable bus and a lost lock are worth a restart, the rest needs a person."""
     [stopped] = unit(name)["RestartPreventExitStatus"]
     wanted = {
         *(errors.UsageError, errors.Refused, errors.TopicMissing, errors.TopicMisconfigured),

@@ -1,4 +1,4 @@
-"""The commands of a page, as a reader would type them: one shell a page, in an empty folder, from top to bottom."""
+"""Types the commands of a page as a reader would: one shell per page, in an empty folder, from top to bottom."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def blocks(page: str) -> list[Block]:
 
 @dataclass
 class Reader:
-    """Someone who types a page. `changes` are made to what is typed, such as a port that is free here."""
+    """Types pages. `changes` are replacements in what is typed, such as a port that is free here."""
 
     folder: Path
     environment: dict[str, str]
@@ -58,7 +58,7 @@ class Reader:
     _background: list[subprocess.Popen[bytes]] = field(default_factory=list)
 
     def type(self, page: str, can: frozenset[str]) -> str:
-        """All that the page says to a reader who has what `can` names. Returns what was printed."""
+        """Types the whole page, except blocks that need something not in `can`. Returns what was printed."""
         printed = []
         try:
             for number, block in enumerate(blocks(page)):
@@ -69,6 +69,9 @@ class Reader:
                     self.stop()
                 elif block.language in ("sh", "console") and (needs is None or needs in can):
                     printed.append(self._run(f"{page}, block {number}", block))
+                elif "run" in block.words:
+                    typed = Block("sh", (), f"python - <<'END'\n{block.text}END\n")
+                    printed.append(self._run(f"{page}, block {number}", typed))
         finally:
             self.stop()
         return "".join(printed)
@@ -77,7 +80,7 @@ class Reader:
         text = block.text
         for typed, instead in self.changes.items():
             text = text.replace(typed, instead)
-        remembered = self.folder / ".variables"  # what was exported stays, as in a terminal
+        remembered = self.folder / ".variables"  # exported variables stay, as in a terminal
         remembered.touch()
         script = f"set -euo pipefail\n. {remembered}\n{text}\n"
         if "background" in block.words:
@@ -125,6 +128,6 @@ class Reader:
 
 
 def environment(folder: Path) -> dict[str, str]:
-    """What a reader has: this Python and its programs first, none of our variables."""
+    """The environment of a reader: this Python and its programs first, none of our variables."""
     clean = {name: value for name, value in os.environ.items() if not name.startswith("CGZSL_")}
     return {**clean, "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}", "PWD": str(folder)}

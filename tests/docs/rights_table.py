@@ -1,8 +1,8 @@
-"""The table of rights as it stands in docs/operating.md, made from the one in the code."""
+"""The table of rights in docs/operating.md, made from the one in the code."""
 
 from __future__ import annotations
 
-from stream_cgzsl.bus.access import ACCESS, Access
+from stream_cgzsl.bus.acls import ACLS, UserAcls
 from stream_cgzsl.schemas.roles import ROLES
 
 
@@ -11,19 +11,19 @@ def rows() -> list[str]:
         "| user | Read | Write | Describe | group (Read) | transactional id (Write) | what for |",
         "|---|---|---|---|---|---|---|",
     ]
-    return [*head, *(_row(name, access) for name, access in ACCESS.items())]
+    return [*head, *(_row(name, acls) for name, acls in ACLS.items())]
 
 
-def _row(name: str, access: Access) -> str:
-    also = f"; Create, Describe and DescribeConfigs on {_roles(access.create)}" if access.create else ""
+def _row(name: str, acls: UserAcls) -> str:
+    also = f"; Create, Describe and DescribeConfigs on {_roles(acls.create)}" if acls.create else ""
     cells = (
         name,
-        _roles(access.read),
-        _roles(access.write),
-        _roles(access.describe),
-        access.group or "",
-        access.transactional_id or "",
-        f"{access.purpose}{also}",
+        _roles(acls.read),
+        _roles(acls.write),
+        _roles(acls.describe),
+        acls.group or "",
+        acls.transactional_id or "",
+        f"{acls.purpose}{also}",
     )
     return "| " + " | ".join(cells) + " |"
 

@@ -1,4 +1,4 @@
-"""The examples of docs/embedding.md, run as they stand against a stream that has learned something."""
+"""The examples of docs/embedding.md, run unchanged against a stream with one window."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from stream_cgzsl.benchmark.world import World
+from stream_cgzsl.benchmark.synthetic_world import World
 from stream_cgzsl.bus import connect
 from stream_cgzsl.bus.topics import Topics
 from stream_cgzsl.cli import main
 from stream_cgzsl.schemas import Attribute, Feature, encode
-from stream_cgzsl.windows.boundary import send_boundary
+from stream_cgzsl.windows.producer import send_boundary
 
 PAGE = Path(__file__).parents[2] / "docs" / "embedding.md"
 EXAMPLES = re.findall(r"```python\n(.*?)```", PAGE.read_text(), re.DOTALL)
@@ -20,7 +20,7 @@ EXAMPLES = re.findall(r"```python\n(.*?)```", PAGE.read_text(), re.DOTALL)
 
 @pytest.fixture
 def birds(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A stream of that name, learned, in the folder the examples run in."""
+    """A learned stream of that name in the folder where the examples run."""
     from helpers import learner, settings_for, wait_for_window
 
     monkeypatch.chdir(tmp_path)

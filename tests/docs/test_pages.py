@@ -1,8 +1,10 @@
-"""Every command of the pages runs as it stands, except those listed here, which need what a test machine has not."""
+"""Every command of the pages runs unchanged, except those listed here, which need more than a test machine has."""
 
 from __future__ import annotations
 
 import re
+import subprocess
+import sys
 import uuid
 from collections.abc import Iterator
 from pathlib import Path
@@ -13,17 +15,25 @@ import rights_table
 from helpers import CLASSES, NO_DESCRIBE, Producer, learner, new_bus, settings_for, wait_for_window
 from pages import DOCS, Reader, blocks, environment
 
-from stream_cgzsl.bus import broker
+from stream_cgzsl.bus import connect
 from stream_cgzsl.bus.topics import Topics
+from stream_cgzsl.demo import broker
 from stream_cgzsl.errors import BusUnavailable
+from stream_cgzsl.learners import LEARNERS
 
+ROOT = DOCS.parent
+PACKAGE = ROOT / "stream_cgzsl"
+PAGES = [*sorted(ROOT.glob("*.md")), *sorted(DOCS.glob("*.md"))]
 RUN_HERE = ("quickstart.md", "operating.md", "method.md", "architecture.md")
 TESTED_BY = {
     "events.md": "tests/schemas/test_events_page.py",
     "data.md": "tests/benchmark/test_data_page.py",
     "embedding.md": "tests/docs/test_embedding_page.py",
 }
-WITHOUT_TEST = {"studies.md": "its commands take a data set and long; each is tested on a small one"}
+WITHOUT_TEST = {
+    "studies.md": "its commands need a data set and a long time; each is tested on a small one",
+    "glossary.md": "it has no commands",
+}
 
 NOT_RUN = {
     ("quickstart.md", "a-fresh-machine", "python3 -m venv .venv && . .venv/bin/activate"),
@@ -34,10 +44,12 @@ NOT_RUN = {
     ("method.md", "data", "python benchmarks/accuracy.py"),
 }
 
+_FENCED = re.compile(r"^```.*?^```$", re.MULTILINE | re.DOTALL)
+
 
 @pytest.fixture
 def reader(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Reader]:
-    """Someone in an empty folder, with a broker's jars where there are any."""
+    """A reader in an empty folder, with a broker's jars where there are any."""
     typing = Reader(tmp_path, environment(tmp_path))
     try:
         jars = broker.jars()
@@ -63,6 +75,20 @@ def abilities() -> frozenset[str]:
     return frozenset({"java"})
 
 
+def test_the_readme_describes_teaches_and_asks(reader: Reader) -> None:
+    (shown,) = (block.text for block in blocks("../README.md") if block.language == "text")
+    assert reader.type("../README.md", abilities()) == shown
+
+
+def test_the_producer_on_the_events_page_sends_what_it_says(tmp_path: Path) -> None:
+    (text,) = (block.text for block in blocks("events.md") if "import Producer" in block.text)
+    url = f"sqlite:///{tmp_path / 'bus.db'}"
+    exec(compile(text.replace("kafka://localhost:9092", url), "events.md", "exec"), {})
+    with connect(url) as bus:
+        sent = {role: sum(bus.end_offsets(f"cgzsl.{role}").values()) for role in ("attributes", "features", "control")}
+    assert sent == {"attributes": 1, "features": 1, "control": 1}
+
+
 def test_the_quick_start_leads_where_it_says(reader: Reader) -> None:
     said = reader.type("quickstart.md", abilities())
     right = {bird: int(share) for bird, share in re.findall(r"^(\w+) +(\d+) of 20 right", said, re.MULTILINE)}
@@ -73,7 +99,7 @@ def test_the_quick_start_leads_where_it_says(reader: Reader) -> None:
 
 
 def test_the_operators_commands_run(reader: Reader, kafka_url: str, tmp_path: Path) -> None:
-    """A stream of that name, learned on one broker, saved to a file and restored on another."""
+    """A learned stream of that name on one broker, saved to a file and restored on another."""
     topics = Topics(f"birds-{uuid.uuid4().hex[:8]}")
     with new_bus(kafka_url, 2, topics) as bus, learner(settings_for(bus, topics, **NO_DESCRIBE)) as worker:
         producer = Producer(bus, topics)
@@ -108,15 +134,39 @@ def test_the_other_pages_commands_run(reader: Reader, page: str) -> None:
 def test_the_measured_figures_are_those_of_the_readme() -> None:
     figures = r"^\| `([\w-]+)`.*?((?:\| \d[\d. /*]+){2})\|$"
     page, readme = (
-        dict(re.findall(figures, path.read_text(), re.MULTILINE))
-        for path in (DOCS / "method.md", DOCS.parent / "README.md")
+        dict(re.findall(figures, path.read_text(), re.MULTILINE)) for path in (DOCS / "method.md", ROOT / "README.md")
     )
-    assert len(page) == 7 and page == readme
+    assert set(page) == set(LEARNERS) and page == readme
 
 
-def test_every_benchmark_a_page_names_is_there() -> None:
-    named = {name for path in DOCS.glob("*.md") for name in re.findall(r"benchmarks/\w+\.py", path.read_text())}
-    assert named and all((DOCS.parent / name).is_file() for name in named)
+def test_the_picture_of_the_rooms_is_drawn_from_the_imports(tmp_path: Path) -> None:
+    subprocess.run([sys.executable, DOCS / "rooms.py", tmp_path], check=True)
+    assert (tmp_path / "rooms.svg").read_text() == (DOCS / "rooms.svg").read_text(), "run python docs/rooms.py"
+
+
+def test_every_file_a_page_names_exists() -> None:
+    folders = "|".join(path.name for path in ROOT.iterdir() if path.is_dir() and not path.name.startswith("."))
+    for path in PAGES:
+        text = path.read_text()
+        modules = re.findall(r"`((?:\w+/)+\w+\.py)`", text)  # from the root or from the package
+        others = re.findall(rf"(?<![\w/.-])((?:{folders})/[\w./-]*\w/?)(?![\w<*])", text)
+        for name in {*modules, *others}:
+            assert (ROOT / name).exists() or (PACKAGE / name).exists(), f"{path.name}: {name}"
+
+
+def test_the_walks_of_the_architecture_page_name_functions_that_exist() -> None:
+    steps = re.findall(r"^\| `([\w/]+\.py)` \| `(\w+)` \|", (DOCS / "architecture.md").read_text(), re.MULTILINE)
+    assert len(steps) > 20
+    for file, name in steps:
+        assert re.search(rf"^ *(?:def|class) {name}\b", (PACKAGE / file).read_text(), re.MULTILINE), f"{file}: {name}"
+
+
+def test_lines_fit_120_columns() -> None:
+    """Prose does; tables, code and the addresses of links may be longer."""
+    for path in PAGES:
+        prose = _FENCED.sub("", path.read_text())
+        long = [line for line in prose.splitlines() if len(line) > 120 and not re.match(r"\||\[\w+\]: ", line)]
+        assert long == [], path.name
 
 
 def test_what_is_not_run_is_listed() -> None:
@@ -133,16 +183,21 @@ def test_every_page_is_tested_somewhere() -> None:
     pages = {path.name for path in DOCS.glob("*.md")}
     assert pages == {*RUN_HERE, *TESTED_BY, *WITHOUT_TEST}
     for test in TESTED_BY.values():
-        assert (DOCS.parent / test).is_file()
+        assert (ROOT / test).is_file()
 
 
 def test_links_lead_somewhere() -> None:
-    for path in DOCS.glob("*.md"):
+    for path in PAGES:
         for target in re.findall(r"\]\(([^)#]+?)(?:#[^)]*)?\)", path.read_text()):
-            assert target.startswith("http") or (DOCS / target).exists(), f"{path.name}: {target}"
+            assert target.startswith("http") or (path.parent / target).exists(), f"{path.name}: {target}"
 
 
-def test_pictures_can_be_drawn_on_light_and_on_dark() -> None:
+def test_the_readme_and_the_architecture_page_link_the_glossary() -> None:
+    assert "(docs/glossary.md)" in (ROOT / "README.md").read_text()
+    assert "(glossary.md)" in (DOCS / "architecture.md").read_text()
+
+
+def test_pictures_are_readable_in_light_and_dark() -> None:
     for path in DOCS.glob("*.svg"):
         assert ElementTree.parse(path).getroot().tag == "{http://www.w3.org/2000/svg}svg"
         assert "prefers-color-scheme: dark" in path.read_text(), path.name

@@ -1,4 +1,4 @@
-"""Generations small enough to compute with by hand: features have two numbers, scores are written down as they are."""
+"""Generations small enough to compute with by hand: features have two numbers."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from stream_cgzsl.generation import Generation
+from stream_cgzsl.serving.generation import Generation
 
 AXES = np.eye(2, dtype=np.float32)
 
@@ -19,7 +19,7 @@ def generation(
     biases: dict[str, float] | None = None,
     **others: Any,
 ) -> Generation:
-    """Classes are single letters; those in `seen` are learned."""
+    """Classes are single letters; `seen` names those that are seen."""
     class_ids = tuple(sorted(vectors))
     return Generation(
         number,

@@ -7,8 +7,8 @@ import pytest
 from generations import degrees, generation
 
 from stream_cgzsl.evaluation import answers as module
-from stream_cgzsl.evaluation.answers import Accuracies, accuracies, ask, in_batches
-from stream_cgzsl.generation import Array
+from stream_cgzsl.evaluation.answers import Accuracies, accuracies, classify, in_batches
+from stream_cgzsl.schemas import Array
 
 COMPASS = generation(1, dict(zip("abcd", degrees(0, 90, 180, 270), strict=True)), seen="ac")
 
@@ -22,24 +22,24 @@ def rows(**by_class: tuple[float, ...]) -> dict[str, list[Array]]:
 
 def test_accuracies_are_means_over_classes_not_over_rows() -> None:
     asked = rows(a=(10, 20, 30, 200), b=(80,), c=(10,))  # three of four right, one of one, none of one
-    found = accuracies(COMPASS, ask(COMPASS, in_batches(COMPASS.class_ids, asked)))
+    found = accuracies(COMPASS, classify(COMPASS, in_batches(COMPASS.class_ids, asked)))
     assert found == Accuracies({"a": 0.75, "b": 1.0, "c": 0.0}, seen=0.375, unseen=1.0)
     assert found.harmonic == pytest.approx(2 * 0.375 / 1.375)
 
 
-def test_what_nobody_asked_about_has_no_accuracy() -> None:
-    found = accuracies(COMPASS, ask(COMPASS, []))
+def test_classes_without_rows_have_no_accuracy() -> None:
+    found = accuracies(COMPASS, classify(COMPASS, []))
     assert (found, found.harmonic) == (Accuracies({}, None, None), None)
-    only_seen = accuracies(COMPASS, ask(COMPASS, in_batches(COMPASS.class_ids, rows(a=(0,)))))
+    only_seen = accuracies(COMPASS, classify(COMPASS, in_batches(COMPASS.class_ids, rows(a=(0,)))))
     assert (only_seen, only_seen.harmonic) == (Accuracies({"a": 1.0}, 1.0, None), None)
 
 
-def test_two_accuracies_of_nothing_have_a_harmonic_mean_of_nothing() -> None:
+def test_the_harmonic_mean_of_zeros_is_zero() -> None:
     assert Accuracies({}, 0.0, 0.0).harmonic == 0.0
 
 
-def test_answers_tell_the_lead_of_seen_classes_and_the_best_of_each_group() -> None:
-    answers = ask(COMPASS, in_batches(COMPASS.class_ids, rows(a=(0, 60), b=(60, 300))))
+def test_answers_have_the_lead_of_seen_classes_and_the_best_of_each_group() -> None:
+    answers = classify(COMPASS, in_batches(COMPASS.class_ids, rows(a=(0, 60), b=(60, 300))))
     sine, cosine = np.sin(np.pi / 3), np.cos(np.pi / 3)
     np.testing.assert_array_equal(answers.truth, [0, 0, 1, 1])
     np.testing.assert_array_equal(answers.right, [True, False, True, False])
@@ -47,21 +47,21 @@ def test_answers_tell_the_lead_of_seen_classes_and_the_best_of_each_group() -> N
     np.testing.assert_allclose(answers.lead, [1, cosine - sine, cosine - sine, cosine - sine], atol=1e-6)
 
 
-def test_a_group_without_classes_never_answers() -> None:
+def test_a_group_without_classes_is_never_the_answer() -> None:
     only = generation(1, {"a": [1, 0], "b": [0, 1]}, seen="ab")
-    answers = ask(only, in_batches(only.class_ids, rows(a=(0,))))
+    answers = classify(only, in_batches(only.class_ids, rows(a=(0,))))
     assert (answers.lead.tolist(), answers.right_in_group.tolist()) == ([np.inf], [True])
 
 
 def test_rows_come_class_by_class_in_batches(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "ROWS_AT_ONCE", 3)
+    monkeypatch.setattr(module, "_BATCH_ROWS", 3)
     given = {"b": [np.full(1, n) for n in range(4)], "a": [np.full(1, 9)], "unknown": [np.full(1, 7)]}
     batches = [(batch.truth.tolist(), batch.rows[:, 0].tolist()) for batch in in_batches(("a", "b", "c"), given)]
     assert batches == [([0, 1, 1], [9, 0, 1]), ([1, 1], [2, 3])]
 
 
-def test_the_work_can_be_stopped_between_batches(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "ROWS_AT_ONCE", 1)
+def test_classifying_can_be_stopped_between_batches(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "_BATCH_ROWS", 1)
     calls = []
 
     def alive() -> None:
@@ -70,4 +70,4 @@ def test_the_work_can_be_stopped_between_batches(monkeypatch: pytest.MonkeyPatch
             raise InterruptedError
 
     with pytest.raises(InterruptedError):
-        ask(COMPASS, in_batches(COMPASS.class_ids, rows(a=(0, 0, 0))), alive)
+        classify(COMPASS, in_batches(COMPASS.class_ids, rows(a=(0, 0, 0))), alive)

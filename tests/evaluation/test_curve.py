@@ -70,7 +70,7 @@ def test_by_hand_with_three_classes() -> None:
     assert curve.area == pytest.approx(0.5 / 3 + 0.75 / 3)
 
 
-def test_where_an_offset_stands() -> None:
+def test_accuracies_at_an_offset() -> None:
     curve = seen_unseen_curve(answers((0, True, 1.0), (1, True, -1.0)), SEEN)
     assert curve is not None
     assert [curve.at(offset) for offset in (-2, -1, 0, 1, 1.5)] == [(1, 0), (1, 0), (1, 1), (1, 1), (0, 1)]
@@ -81,13 +81,13 @@ def test_one_kind_of_rows_makes_no_curve(truth: int) -> None:
     assert seen_unseen_curve(answers((truth, True, 1.0)), SEEN) is None
 
 
-def test_nothing_right_has_an_area_of_nothing() -> None:
+def test_the_area_is_zero_if_nothing_is_right() -> None:
     curve = seen_unseen_curve(answers((0, False, 1.0), (1, False, 0.0)), SEEN)
     assert curve is not None
     assert (curve.seen.tolist(), curve.unseen.tolist(), curve.area) == ([0], [0], 0)
 
 
-def test_as_the_slow_way_says() -> None:
+def test_same_as_a_brute_force_sweep() -> None:
     rng = np.random.default_rng(5)
     seen = np.arange(7) % 2 == 0
     truth, in_group = rng.integers(0, 6, 400), rng.random(400) < 0.8

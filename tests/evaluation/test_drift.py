@@ -1,4 +1,4 @@
-"""Drift from a bus, on either kind: what was answered, and what moved."""
+"""Drift of answers and projections, read from either bus."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def topics(bus: Bus) -> Iterator[Topics]:
 
 
 def answers(generation: int, scores: Any, unknown: int) -> list[Prediction]:
-    """The first `unknown` of them name no class. The lead is a tenth of the score; that of the last is not known."""
+    """The first `unknown` of them name no class. The margin is a tenth of the score; the last one has none."""
     return [
         Prediction(
             request_id=f"{generation}/{n}",
@@ -70,7 +70,7 @@ NOTHING = dict.fromkeys(("0.05", "0.25", "0.5", "0.75", "0.95"))
 STILL = {"mean": None, "max": None, "most": {}}
 
 
-def test_answers_and_movement_by_generation(bus: Bus, topics: Topics) -> None:
+def test_answers_and_projection_drift_by_generation(bus: Bus, topics: Topics) -> None:
     scores = np.linspace(0.2, 2.0, 40)
     expected = [
         {"generation": 0, "answers": 0, "unknown": None, "score": NOTHING, "margin": NOTHING, "movement": STILL},
@@ -121,6 +121,6 @@ def test_a_stream_that_did_nothing_yet(tmp_path: Any, capsys: pytest.CaptureFixt
     assert main(["topics", "create", f"--bus={url}"]) == 0
     capsys.readouterr()
     assert main(["drift", f"--bus={url}"]) == 0
-    assert "no generation of 'cgzsl' has answered or was evaluated yet" in capsys.readouterr().out
+    assert "no generation of 'cgzsl' has answered or been evaluated yet" in capsys.readouterr().out
     assert main(["drift", "--json", f"--bus={url}"]) == 0
     assert json.loads(capsys.readouterr().out)["generations"] == []

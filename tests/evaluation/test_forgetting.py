@@ -18,18 +18,18 @@ def test_a_class_counts_from_its_second_evaluation_on() -> None:
     assert forgetting({"a": 0.5}, {"a", "b"}, {"a": 0.25, "b": 0.1}) == 0.25
 
 
-def test_a_class_that_nothing_was_asked_about_does_not_count_now_but_keeps_its_best() -> None:
+def test_a_class_without_rows_does_not_count_now_but_keeps_its_best() -> None:
     assert forgetting({"a": 0.5, "b": 1.0}, {"a", "b"}, {"b": 0.5}) == 0.5
     assert best_since_learned({"a": 0.5, "b": 1.0}, {"a", "b"}, {"b": 0.5}) == {"a": 0.5, "b": 1.0}
 
 
-def test_what_is_not_learned_can_not_be_forgotten_and_starts_afresh() -> None:
+def test_a_class_that_is_no_longer_seen_starts_from_scratch() -> None:
     assert forgetting({"a": 0.5}, set(), {"a": 0.1}) is None
     assert best_since_learned({"a": 0.5}, set(), {"a": 0.1}) == {}
     assert best_since_learned({}, {"a"}, {"a": 0.1}) == {"a": 0.1}
 
 
-def test_a_story() -> None:
+def test_several_evaluations() -> None:
     """Class a is learned first and forgotten in part; b is described, learned, retired and learned again."""
     story = (
         ({"a"}, {"a": 0.8, "b": 0.3}, None, {"a": 0.8}),

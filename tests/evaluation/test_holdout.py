@@ -1,4 +1,4 @@
-"""The test rows in memory: each once, the same ones in any order, never more than the budget."""
+"""The test rows in memory: each once, the same ones in any order, within the budget."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from stream_cgzsl.evaluation.holdout import Holdout, Place
-from stream_cgzsl.windows.gather import hash_id
+from stream_cgzsl.windows.validation import hash_id
 
 Given = tuple[str, str | None, float, Place]
 ROW_BYTES = 4 * 2 + 512
@@ -40,7 +40,7 @@ def test_an_id_counts_once_and_the_lowest_place_wins() -> None:
         assert held(order) == {"b": [1.0]}
 
 
-def test_records_without_id_are_never_repeats() -> None:
+def test_records_without_id_are_never_duplicates() -> None:
     given = [("a", None, 1.0, Place(0, 0)), ("a", None, 1.0, Place(0, 1)), ("a", None, 2.0, Place(1, 0))]
     assert {c: sorted(rows) for c, rows in held(given).items()} == {"a": [1.0, 1.0, 2.0]}
 
@@ -56,7 +56,7 @@ def test_a_budget_is_shared_equally_and_rare_classes_keep_all_they_have() -> Non
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_order_repeats_and_looking_now_and_then_change_nothing(seed: int) -> None:
+def test_order_duplicates_and_reads_in_between_change_nothing(seed: int) -> None:
     given: list[Given] = [("ab"[n % 3 == 0], f"id{n}", float(n), Place(0, n)) for n in range(200)]
     given += [("c", None, float(n % 4), Place(1, n)) for n in range(90)]
     expected = held(given, rows=50)

@@ -19,7 +19,7 @@ def window(retired: tuple[str, ...] = (), **angles: tuple[float, ...]) -> Window
     return Window.from_arrays(2, {}, {c: np.array(degrees(*given)) for c, given in angles.items()}, retired)
 
 
-def test_learned_and_described_classes_are_told_apart() -> None:
+def test_seen_and_unseen_classes_are_separate() -> None:
     asked = window(a=(0, 10, 100, 200), b=(90,), c=(180,), d=(0, 270))
     assert prequential(COMPASS, asked) == Prequential(rows=8, seen=0.75, unseen=0.75)
 
@@ -38,7 +38,7 @@ def test_classes_it_does_not_know_are_in_neither() -> None:
         (COMPASS, window(new=(0,))),
     ],
 )
-def test_where_nothing_can_be_asked_nothing_is_told(before: object, asked: Window) -> None:
+def test_none_if_nothing_can_be_classified(before: object, asked: Window) -> None:
     assert prequential(before, asked) is None  # type: ignore[arg-type]
 
 

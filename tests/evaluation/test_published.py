@@ -1,18 +1,20 @@
-"""Evaluations as records: also of very many classes."""
+"""Evaluations as records, with very many classes too."""
 
 from __future__ import annotations
 
-from stream_cgzsl.evaluation.published import fitted
+from stream_cgzsl.evaluation.published import encode_within_limit
 from stream_cgzsl.schemas import MAX_BYTES, Evaluation, decode
 
 
 def of(classes: int) -> Evaluation:
     shares = {f"class {n:07} with a name": n / classes for n in range(classes)}
-    return Evaluation(generation=1, digest="0" * 64, samples=1, per_class=shares, best=shares, movement=shares)
+    return Evaluation(
+        generation=1, digest="0" * 64, samples=1, per_class=shares, best=shares, movement=shares, by_examples={"0": 0.5}
+    )
 
 
 def sent(evaluation: Evaluation) -> Evaluation:
-    message = fitted(evaluation)
+    message = encode_within_limit(evaluation)
     assert len(message.value or b"") <= MAX_BYTES
     event = decode("evaluations", *message[:3])
     assert isinstance(event, Evaluation)
@@ -24,7 +26,7 @@ def test_thousands_of_classes_fit() -> None:
     assert sent(evaluation) == evaluation
 
 
-def test_of_more_classes_what_is_told_of_single_ones_is_left_out() -> None:
+def test_with_more_classes_per_class_figures_are_left_out() -> None:
     for classes, gone in ((40_000, {"movement"}), (80_000, {"movement", "per_class"})):
         evaluation = of(classes)
         assert sent(evaluation) == evaluation.model_copy(update={field: {} for field in gone})

@@ -7,7 +7,7 @@ import pytest
 
 from stream_cgzsl.evaluation.quantiles import Quantiles
 
-SHARES = (0.0, 0.01, 0.05, 0.25, 0.5, 0.75, 0.95, 0.99, 1.0)
+LEVELS = (0.0, 0.01, 0.05, 0.25, 0.5, 0.75, 0.95, 0.99, 1.0)
 
 
 @pytest.mark.parametrize("scale", [1e-3, 1.0, 500.0])
@@ -17,8 +17,8 @@ def test_within_one_percent_of_the_true_ones(scale: float) -> None:
     quantiles = Quantiles()
     for part in np.array_split(values, 7):
         quantiles.add(part.astype(np.float32))
-    exact = np.quantile(values, SHARES, method="inverted_cdf")
-    np.testing.assert_allclose(np.array(quantiles.at(SHARES), float), exact, rtol=0.0101, atol=1e-6)
+    exact = np.quantile(values, LEVELS, method="inverted_cdf")
+    np.testing.assert_allclose(np.array(quantiles.at(LEVELS), float), exact, rtol=0.0101, atol=1e-6)
     assert len(quantiles) == 7000
 
 
@@ -31,7 +31,7 @@ def test_few_values() -> None:
     assert quantiles.at((0.0, 0.5, 1.0)) == [pytest.approx(-2, rel=0.0101)] * 3
 
 
-def test_what_is_next_to_nothing_is_nothing_and_what_is_not_finite_is_left_out() -> None:
+def test_tiny_values_count_as_zero_and_infinite_ones_not_at_all() -> None:
     quantiles = Quantiles()
     quantiles.add(np.array([0.0, 1e-9, -1e-9, np.nan, np.inf, -np.inf]))
     assert (len(quantiles), quantiles.at((0.0, 0.5, 1.0))) == (3, [0.0, 0.0, 0.0])

@@ -1,4 +1,4 @@
-"""Streams on either bus, and what their story leads to when nothing goes wrong."""
+"""Streams on either bus, and the results of their tasks when nothing goes wrong."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from guarded import Stream, Told, new_stream
+from guarded import Result, Stream, new_stream
 
-from stream_cgzsl.bus import broker
+from stream_cgzsl.demo import broker
 from stream_cgzsl.errors import BusUnavailable
 
 
@@ -26,40 +26,40 @@ def embedded(tmp_path: Path) -> Iterator[Stream]:
 
 
 @pytest.fixture(scope="session")
-def here(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stream]:
-    """The story, learned to its end on the embedded bus. For tests that only look at it."""
-    directory = tmp_path_factory.mktemp("here")
+def finished(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stream]:
+    """All tasks, learned on the embedded bus. For tests that only read."""
+    directory = tmp_path_factory.mktemp("finished")
     with new_stream(f"sqlite:///{directory / 'bus.db'}", directory) as stream:
-        stream.tell()
+        stream.send_tasks()
         stream.learn_until(3)
         yield stream
 
 
 @pytest.fixture(scope="session")
-def undisturbed(here: Stream) -> list[Told]:
-    """The windows of the story as a learner leaves them that nothing happens to."""
-    return here.told()
+def undisturbed(finished: Stream) -> list[Result]:
+    """The results of a learner that nothing happens to."""
+    return finished.results()
 
 
 @pytest.fixture(scope="session", params=["sqlite", pytest.param("kafka", marks=pytest.mark.kafka)])
 def learned(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stream]:
-    """The same on each bus in turn."""
+    """All tasks, learned on each bus in turn."""
     if request.param == "sqlite":
-        yield request.getfixturevalue("here")
+        yield request.getfixturevalue("finished")
         return
     with new_stream(request.getfixturevalue("kafka_url"), tmp_path_factory.mktemp("learned")) as stream:
-        stream.tell()
+        stream.send_tasks()
         stream.learn_until(3)
         yield stream
 
 
 @pytest.fixture(scope="module")
-def mortal(tmp_path_factory: pytest.TempPathFactory) -> Iterator[broker.Broker]:
-    """A broker of our own, that may be ended and started again."""
+def restartable(tmp_path_factory: pytest.TempPathFactory) -> Iterator[broker.Broker]:
+    """A broker that tests may stop and start again."""
     try:
         broker.jars()
     except BusUnavailable as error:
-        pytest.skip(f"this test needs a broker that it may end and start again: {error}")
-    started = broker.start(tmp_path_factory.mktemp("mortal"), properties={"group.min.session.timeout.ms": "1000"})
+        pytest.skip(f"this test needs a broker that it may stop and start again: {error}")
+    started = broker.start(tmp_path_factory.mktemp("restartable"), properties={"group.min.session.timeout.ms": "1000"})
     yield started
     started.stop()

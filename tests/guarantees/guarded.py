@@ -1,4 +1,4 @@
-"""A stream whose learner may come to harm: its story, its learner processes, and what the ledger says in the end."""
+"""A stream whose learner processes are killed, stopped and restarted: its tasks, its learners and its ledger."""
 
 from __future__ import annotations
 
@@ -22,21 +22,23 @@ from patience import PATIENCE_SECONDS
 from stream_cgzsl.bus import Bus, Record, connect
 from stream_cgzsl.bus.topics import Topics
 from stream_cgzsl.cli import main
-from stream_cgzsl.environment import prepare
+from stream_cgzsl.history.check import Findings, check
+from stream_cgzsl.history.replay import Verdict, verify
+from stream_cgzsl.runtime.environment import prepare_torch
 from stream_cgzsl.schemas import Boundary, Feature, LedgerRecord, Message, encode
 from stream_cgzsl.schemas.roles import ROLES
 from stream_cgzsl.windows import ledger
-from stream_cgzsl.windows.check import Findings, check
-from stream_cgzsl.windows.cuts import DATA_ROLES
-from stream_cgzsl.windows.replay import Verdict, verify
+from stream_cgzsl.windows.offsets import DATA_ROLES
 
-SESSION_SECONDS = 6.0 if os.environ.get("CGZSL_TEST_KAFKA") else 2.0  # a broker of somebody else has limits of its own
+SESSION_SECONDS = (
+    6.0 if os.environ.get("CGZSL_TEST_KAFKA") else 2.0
+)  # a broker that we did not start has its own limits
 A, B, C, D, E = CLASSES[:5]
 LEARNER = {"attributes": 8, "features": 16, "learner": "episodic", "quiet-seconds": 600}
 
 TASKS = (1, 2, 3)
 
-Told = tuple[int, str, str, str | None, str | None]
+Result = tuple[int, str, str, str | None, str | None]
 """Number, kind, reason, inputs and generation of a window."""
 
 
@@ -57,14 +59,14 @@ class Stream:
     # ---- the learner, and other commands
 
     def arguments(self, **settings: Any) -> list[str]:
-        """The command line of this stream's learner."""
+        """The command line of this stream's learner, without the program."""
         flags = LEARNER | {name.replace("_", "-"): value for name, value in settings.items()}
         given = [f"--{name}" if value is True else f"--{name}={value}" for name, value in flags.items()]
         return ["learn", f"--bus={self.url}", f"--prefix={self.topics.prefix}", *given]
 
     @contextmanager
     def learner(self, *hooks: Hook, **settings: Any) -> Iterator[Child]:
-        """A learner process; it is killed at the end unless it is gone by then."""
+        """A learner process; it is killed at the end if it is still running."""
         self.starts += 1
         log = self.directory / f"learner-{self.starts}.log"
         child = Child(launch(self.arguments(**settings), log, hooks), log)
@@ -74,19 +76,19 @@ class Stream:
             child.kill()
 
     def learn_until(self, number: int, *hooks: Hook, **settings: Any) -> str:
-        """A learner until window `number` is committed, then ended in order. Returns its log."""
+        """Runs a learner until window `number` is committed, then stops it. Returns its log."""
         with self.learner(*hooks, **settings) as learner:
             learner.wait_for_log("waiting for events")
             self.wait_for(number, learner)
             return learner.end()
 
     def learn_to_its_end(self, code: int, *hooks: Hook, **settings: Any) -> str:
-        """A learner that ends by itself, with this exit code. Returns its log."""
+        """Runs a learner until it ends by itself, with this exit code. Returns its log."""
         with self.learner(*hooks, **settings) as learner:
             return learner.wait(code)
 
     def run(self, command: str, *arguments: str, bus: bool = True) -> tuple[int, str]:
-        """Another command of the command line on this stream, in this process: its exit code and what it printed."""
+        """Runs another command on this stream, in this process. Returns its exit code and its output."""
         output = StringIO()
         flags = [f"--prefix={self.topics.prefix}", *([f"--bus={self.url}"] if bus else [])]
         with redirect_stdout(output), redirect_stderr(output):
@@ -94,15 +96,15 @@ class Stream:
         return code, output.getvalue()
 
     def crash(self, place: str, window: int, **settings: Any) -> None:
-        """A learner that is killed at a point."""
+        """Runs a learner that is killed at a point."""
         self.learn_to_its_end(-signal.SIGKILL, Point(place, window), **settings)
 
-    # ---- what came of it
+    # ---- results
 
     def ledger(self) -> list[LedgerRecord]:
         return ledger.read_all(self.bus, self.topics)
 
-    def told(self) -> list[Told]:
+    def results(self) -> list[Result]:
         return [(r.number, r.kind, r.reason, r.inputs, r.generation) for r in self.ledger()[1:]]
 
     def wait_for(self, number: int, *learners: Child) -> LedgerRecord:
@@ -122,11 +124,11 @@ class Stream:
         return check(self.bus, self.topics)
 
     def verdicts(self) -> list[Verdict]:
-        prepare(1)
+        prepare_torch(1)
         return [replayed.verdict for replayed in verify(self.bus, self.topics, self.ledger(), "cpu")]
 
     def assert_sound(self, windows: int) -> None:
-        """The ledger has so many windows, adds up, and replays to the byte."""
+        """The ledger has so many windows, it adds up, and a replay gives the same bytes."""
         found = self.check()
         assert (found.windows, found.problems) == (windows, [])
         assert self.verdicts() == [Verdict.IDENTICAL] * windows
@@ -137,13 +139,13 @@ class Stream:
         assert self.check().problems == []
         assert verdicts[window - 1 :] == [Verdict.IDENTICAL] * (len(verdicts) - window + 1)
 
-    # ---- the story
+    # ---- inputs
 
-    def tell(self, *tasks: int) -> None:
-        """The tasks of the story, each with its boundary: descriptions, examples, repeats and a bad record."""
+    def send_tasks(self, *tasks: int) -> None:
+        """Sends tasks, each with its boundary: descriptions, examples, duplicates and an invalid record."""
         with self.bus.writer() as writer:
             for number in tasks or TASKS:
-                for role, messages in story(number).items():
+                for role, messages in task_events(number).items():
                     for message in messages:
                         writer.send(self.topics[role], message)
                     writer.flush()
@@ -152,18 +154,18 @@ class Stream:
             writer.flush()
 
 
-def story(number: int) -> dict[str, list[Message]]:
-    """What is sent in a task, by role."""
+def task_events(number: int) -> dict[str, list[Message]]:
+    """The messages of a task, by role."""
     descriptions: dict[int, tuple[str, ...]] = {1: (A, B, C), 2: (D,)}
     features = {
         1: examples((A, B), 12),
-        2: [*examples((C,), 12), *examples((A,), 12)[:5]],  # the last ones are repeats
+        2: [*examples((C,), 12), *examples((A,), 12)[:5]],  # the last five are duplicates
     }.get(number, [*examples((D,), 12), *examples((A, B), 12, purpose=number)])
-    nameless = [Feature(class_id=A, vector=np.full(16, 0.5 + n, np.float32)) for n in range(3 if number > 2 else 0)]
-    bad = [Message(A.encode(), b"123")] if number == 2 else []
+    without_id = [Feature(class_id=A, vector=np.full(16, 0.5 + n, np.float32)) for n in range(3 if number > 2 else 0)]
+    invalid = [Message(A.encode(), b"123")] if number == 2 else []
     return {
         "attributes": [encode(description(c)) for c in descriptions.get(number, ())],
-        "features": [*map(encode, (*features, *nameless)), *bad],
+        "features": [*map(encode, (*features, *without_id)), *invalid],
     }
 
 
@@ -176,40 +178,38 @@ class Child:
         return self.path.read_text() if self.path.exists() else ""
 
     def alive(self) -> bool:
-        """Whether it can be waited for no longer: never, because it is an error when the process has ended."""
+        """False, so that it can be the end of a condition; fails if the process has ended."""
         assert self.process.is_alive(), f"exit code {self.process.exitcode}: {self.log()}"
         return False
 
     def wait(self, code: int, seconds: float = PATIENCE_SECONDS) -> str:
-        """Until the process ends by itself, with this exit code. Returns its log."""
+        """Waits until the process ends by itself, with this exit code. Returns its log."""
         self.process.join(seconds)
         assert self.process.exitcode == code, f"exit code {self.process.exitcode}: {self.log()}"
         return self.log()
 
     def wait_for_log(self, text: str) -> None:
-        """Until the process has said so; it must not end before."""
+        """Waits until the log contains the text; the process must not end before."""
         self.wait_until(lambda log: text in log or self.alive())
 
-    def wait_until(self, said: Callable[[str], bool]) -> None:
+    def wait_until(self, condition: Callable[[str], bool]) -> None:
+        """Waits until the condition holds for the log."""
         deadline = time.monotonic() + PATIENCE_SECONDS
-        while not said(self.log()):
+        while not condition(self.log()):
             assert time.monotonic() < deadline, self.log()
             time.sleep(0.02)
 
     def wait_until_stopped(self) -> None:
-        """Until the process is stopped (state T)."""
-        deadline = time.monotonic() + PATIENCE_SECONDS
+        """Waits until a SIGSTOP has stopped the process."""
         stat = Path(f"/proc/{self.process.pid}/stat")
-        while stat.read_text().rpartition(")")[2].split()[0] != "T":
-            assert time.monotonic() < deadline, self.log()
-            time.sleep(0.02)
+        self.wait_until(lambda _: stat.read_text().rpartition(")")[2].split()[0] == "T")
 
     def signal(self, number: int) -> None:
         assert self.process.pid is not None
         os.kill(self.process.pid, number)
 
     def end(self) -> str:
-        """Ends it in order."""
+        """Stops it with SIGTERM."""
         self.signal(signal.SIGTERM)
         return self.wait(0)
 
@@ -223,7 +223,7 @@ class Child:
 def new_stream(
     url: str, directory: Path, partitions: int = 2, session_seconds: float = SESSION_SECONDS
 ) -> Iterator[Stream]:
-    """A stream with empty topics on the bus at `url`, whose sessions are short."""
+    """A stream with empty topics on the bus at `url`, with short sessions."""
     topics = Topics(f"g{uuid.uuid4().hex[:10]}")
     url = f"{url}{'&' if '?' in url else '?'}session_timeout_ms={int(session_seconds * 1000)}"
     with connect(url) as bus:

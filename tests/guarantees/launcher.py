@@ -1,4 +1,4 @@
-"""Starts worker processes to which something happens at a chosen point. The product knows nothing of this.
+"""Starts worker processes to which something happens at a chosen point. No code of the product is made for this.
 
 A point is a place before, in or after a numbered step, in a given window. The functions the learner calls there are
 wrapped in the child process before it runs; what happens is a signal to itself, a wait for a file, or an error.
@@ -29,21 +29,21 @@ PLACES = (
     "at the end of commit",
     "after commit",
 )
-"""Before and after each step: what is after one is before the next."""
+"""Before, in and after each step. After one step is before the next."""
 
 Hook = Callable[[], None]
-"""Runs in the child before its command does. Must be of a kind that can be sent to a process."""
+"""Runs in the child before its command does. Must be picklable."""
 
 _MODULES = (
-    "torch._inductor.config",  # torch wants it when it is told to be deterministic
-    "stream_cgzsl.bus.kafka",
-    "stream_cgzsl.learners.episodic",
-    "stream_cgzsl.learners.paper",
+    "torch._inductor.config",  # torch imports it for deterministic algorithms
+    "stream_cgzsl.bus.kafka.bus",
+    "stream_cgzsl.learners.kernel.episodic",
+    "stream_cgzsl.learners.gan.paper",
     "stream_cgzsl.workers.learner",
     "stream_cgzsl.workers.process",
 )
 _context = multiprocessing.get_context("forkserver")
-_context.set_forkserver_preload(list(_MODULES))  # a child then starts in an instant instead of importing torch
+_context.set_forkserver_preload(list(_MODULES))  # children then start without importing torch
 
 
 def launch(arguments: Sequence[str], log: Path, hooks: Sequence[Hook] = ()) -> BaseProcess:
@@ -83,8 +83,8 @@ class RandomPolls:
     seed: int
 
     def __call__(self) -> None:
-        from stream_cgzsl.bus.kafka_reading import KafkaReader
-        from stream_cgzsl.bus.sqlite_reading import SqliteReader
+        from stream_cgzsl.bus.kafka.reading import KafkaReader
+        from stream_cgzsl.bus.sqlite.reading import SqliteReader
 
         dice = random.Random(self.seed)
         for reader in (KafkaReader, SqliteReader):
@@ -97,9 +97,10 @@ def _fewer(poll: Callable[..., Any], dice: random.Random) -> Callable[..., Any]:
 
 @dataclass(frozen=True)
 class Point:
-    """Where something happens to a learner, and what: `kill`, `stop`, `wait` until the file `gate` is gone, `memory`.
+    """Where something happens to a learner, and what.
 
-    The last raises an error, `times` times.
+    The action is `kill` (SIGKILL), `stop` (SIGSTOP), `wait` until the file `gate` is removed, or `memory`, which raises
+    a `MemoryError`, `times` times.
     """
 
     place: str
@@ -114,7 +115,7 @@ class Point:
         elif self.action == "stop":
             os.kill(os.getpid(), signal.SIGSTOP)
         elif self.action == "memory":
-            raise MemoryError("there is no room")
+            raise MemoryError("out of memory")
         else:
             assert self.gate is not None
             self.gate.with_suffix(".reached").touch()
@@ -122,36 +123,36 @@ class Point:
                 time.sleep(0.02)
 
     def __call__(self) -> None:
-        """Wraps what the learner calls in each step."""
-        from stream_cgzsl.bus.kafka_writing import KafkaPublisher
-        from stream_cgzsl.bus.sqlite_writing import SqlitePublisher
-        from stream_cgzsl.lineage import Lineage
+        """Wraps the functions that the learner calls in each step."""
+        from stream_cgzsl.bus.kafka.writing import KafkaPublisher
+        from stream_cgzsl.bus.sqlite.writing import SqlitePublisher
+        from stream_cgzsl.history.stream_learner import StreamLearner
         from stream_cgzsl.windows.gather import Gatherer
         from stream_cgzsl.windows.planner import Planner
         from stream_cgzsl.workers import learner
-        from stream_cgzsl.workers.telling import Watch
+        from stream_cgzsl.workers.learner_reporting import TrainingMonitor
 
         step = _Step(self)
         step.wrap(Planner, "look", "plan", lambda _, last: int(last.number) + 1)
         step.wrap(Gatherer, "gather", "read", lambda _, number, *__: int(number))
-        step.wrap(Lineage, "apply", "train", lambda _, __, gathered, *___: int(gathered.window.number))
-        step.wrap(learner, "publish", "commit", lambda _, __, commit: int(commit.record.number))
+        step.wrap(StreamLearner, "learn", "train", lambda _, __, gathered, *___: int(gathered.window.number))
+        step.wrap(learner, "publish_window", "commit", lambda _, __, record, *___: int(record.number))
         step.wrap_within(learner.LearnerWorker, "_alive", "in read", calls=2)
-        step.wrap_within(Watch, "cancelled", "in train", calls=3)
+        step.wrap_within(TrainingMonitor, "cancelled", "in train", calls=3)
         for publisher in (SqlitePublisher, KafkaPublisher):
             step.wrap_within(publisher, "flush", "in commit")
             step.wrap_within(publisher, "commit", "at the end of commit")
 
 
 class _Step:
-    """Which step the learner is in, as far as the point's window goes."""
+    """Which step of the point's window the learner is in."""
 
     def __init__(self, point: Point) -> None:
         self._point = point
         self._now = ""
 
     def wrap(self, owner: Any, name: str, what: str, number: Callable[..., int]) -> None:
-        """Before and after a step, and in it."""
+        """Wraps a function that is a step: the point may be before or after it."""
         original, point = getattr(owner, name), self._point
 
         def wrapped(*given: Any, **named: Any) -> Any:
@@ -171,7 +172,7 @@ class _Step:
         setattr(owner, name, wrapped)
 
     def wrap_within(self, owner: Any, name: str, place: str, calls: int = 1) -> None:
-        """Just before every `calls`-th call of something while the step is under way, until it happened often enough."""
+        """Wraps a function called within a step: the point is before every `calls`-th call, up to `times` times."""
         original, point = getattr(owner, name), self._point
         count = happened = 0
 

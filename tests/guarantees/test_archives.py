@@ -1,51 +1,52 @@
-"""A run copied into one file: it has everything, at the same offsets, and verifies with nothing else running."""
+"""A stream copied into one file: it is complete, at the same offsets, and can be verified without a broker."""
 
 from __future__ import annotations
 
-import time
 import uuid
 from pathlib import Path
 
 import pytest
-from altering import expire
-from guarded import Stream, Told, new_stream
+from expiry import expire
+from guarded import Result, Stream, new_stream
 from helpers import read
 from kafka import KafkaAdminClient
+from patience import until
 
-from stream_cgzsl.bus import Bus, Record, TopicPartition, TopicSpec, connect, kafka_placing
-from stream_cgzsl.bus.broker import Broker
+from stream_cgzsl.bus import Bus, Record, TopicPartition, TopicSpec, connect
 from stream_cgzsl.bus.copy import copy
-from stream_cgzsl.bus.kafka import KafkaBus
+from stream_cgzsl.bus.kafka import offset_writer
+from stream_cgzsl.bus.kafka.bus import KafkaBus
 from stream_cgzsl.bus.topics import Topics
+from stream_cgzsl.demo.broker import Broker
 from stream_cgzsl.errors import Refused, UsageError
 from stream_cgzsl.schemas.roles import ROLES
 
 
 @pytest.mark.kafka
-def test_a_run_on_kafka_verifies_from_a_file_with_no_broker_running(
-    mortal: Broker, tmp_path: Path, undisturbed: list[Told]
+def test_a_stream_on_kafka_is_verified_from_a_file_without_a_broker(
+    restartable: Broker, tmp_path: Path, undisturbed: list[Result]
 ) -> None:
     file = f"sqlite:///{tmp_path / 'run.db'}"
-    with new_stream(mortal.url, tmp_path) as stream:
-        stream.tell()
+    with new_stream(restartable.url, tmp_path) as stream:
+        stream.send_tasks()
         stream.learn_until(3)
         assert stream.run("copy", stream.url, file, bus=False)[0] == 0
-    mortal.stop()
+    restartable.stop()
     try:
         with connect(file) as bus:
             archive = Stream(file, tmp_path, bus, stream.topics)
-            assert archive.told() == undisturbed
+            assert archive.results() == undisturbed
             code, said = archive.run("replay", "--verify")
             assert (code, said.splitlines()[-1]) == (0, "3 identical")
             assert archive.run("check")[0] == 0
-            archive.tell(4)  # and it goes on from there
+            archive.send_tasks(4)  # and it continues from there
             archive.learn_until(4)
             archive.assert_sound(windows=4)
     finally:
-        mortal.restart()
+        restartable.restart()
 
 
-def test_every_record_keeps_its_place(learned: Stream, tmp_path: Path) -> None:
+def test_every_record_keeps_its_offset(learned: Stream, tmp_path: Path) -> None:
     with connect(f"sqlite:///{tmp_path / 'run.db'}") as target:
         copy(learned.bus, target, learned.topics)
         archive = Stream(target.url, tmp_path, target, learned.topics)
@@ -57,26 +58,26 @@ def test_every_record_keeps_its_place(learned: Stream, tmp_path: Path) -> None:
             )
 
 
-def test_a_copy_does_not_mix_with_what_is_there(learned: Stream, tmp_path: Path) -> None:
+def test_a_copy_is_not_mixed_with_existing_records(learned: Stream, tmp_path: Path) -> None:
     with connect(f"sqlite:///{tmp_path / 'run.db'}") as target:
         copy(learned.bus, target, learned.topics)
         with pytest.raises(UsageError, match="has records already"):
             copy(learned.bus, target, learned.topics)
 
 
-def test_a_stream_there_is_not_is_no_empty_copy(embedded: Stream, tmp_path: Path) -> None:
+def test_a_stream_that_does_not_exist_is_not_copied(embedded: Stream, tmp_path: Path) -> None:
     with connect(f"sqlite:///{tmp_path / 'run.db'}") as target, pytest.raises(UsageError, match="has no topics here"):
         copy(embedded.bus, target, type(embedded.topics)("nobody"))
 
 
 @pytest.mark.kafka
-def test_a_run_on_kafka_can_be_lost_and_restored_from_its_file(
-    mortal: Broker, tmp_path: Path, undisturbed: list[Told]
+def test_a_stream_on_kafka_is_restored_from_its_file(
+    restartable: Broker, tmp_path: Path, undisturbed: list[Result]
 ) -> None:
-    """Transactions, expired features and compacted topics leave gaps; every record is at its old offset all the same."""
+    """Transactions, expired features and compacted topics leave gaps; still every record is at its old offset."""
     file = f"sqlite:///{tmp_path / 'run.db'}"
-    with new_stream(mortal.url, tmp_path) as stream, connect(file) as archive:
-        stream.tell()
+    with new_stream(restartable.url, tmp_path) as stream, connect(file) as archive:
+        stream.send_tasks()
         stream.learn_until(3)
         expire(stream.bus, stream.topics["features"], 0, 2)
         copy(stream.bus, archive, stream.topics)
@@ -88,15 +89,15 @@ def test_a_run_on_kafka_can_be_lost_and_restored_from_its_file(
         assert stream.everything() == before
         assert {role: stream.bus.begin_offsets(stream.topics[role]) for role in ROLES} == begins
         assert {role: stream.bus.end_offsets(stream.topics[role]) for role in ROLES} == ends
-        assert stream.told() == undisturbed
-        stream.tell(4)  # and it goes on from there
+        assert stream.results() == undisturbed
+        stream.send_tasks(4)  # and it continues from there
         stream.learn_until(4)
-        assert stream.told()[:3] == undisturbed and len(stream.told()) == 4
+        assert stream.results()[:3] == undisturbed and len(stream.results()) == 4
 
 
 @pytest.mark.kafka
-def test_a_run_on_the_embedded_bus_can_be_brought_to_a_cluster(kafka_url: str, embedded: Stream) -> None:
-    embedded.tell()
+def test_a_stream_on_the_embedded_bus_can_be_moved_to_kafka(kafka_url: str, embedded: Stream) -> None:
+    embedded.send_tasks()
     embedded.learn_until(3)
     with connect(kafka_url) as target:
         copy(embedded.bus, target, embedded.topics)
@@ -111,7 +112,7 @@ def test_a_run_on_the_embedded_bus_can_be_brought_to_a_cluster(kafka_url: str, e
 def test_gaps_of_any_size_are_kept_on_kafka(
     kafka_url: str, tmp_path: Path, missing: set[int], cleanup: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(kafka_placing, "_TOGETHER", 7)  # so that large gaps take several transactions
+    monkeypatch.setattr(offset_writer, "_MAX_BATCH", 7)  # so that large gaps take several transactions
     topics = Topics(f"gaps-{uuid.uuid4().hex[:8]}")
     tp = TopicPartition(topics["features"], 0)
     records = [
@@ -119,25 +120,25 @@ def test_gaps_of_any_size_are_kept_on_kafka(
     ]
     with connect(f"sqlite:///{tmp_path / 'gaps.db'}") as source, connect(kafka_url) as target:
         source.create([TopicSpec(tp.topic, 1, cleanup)])
-        with source.placing(tp) as placing:
-            placing.begin(0)
-            placing.add(sorted(records, key=lambda record: record.offset))
-            placing.end(42)
+        with source.offset_writer(tp) as writer:
+            writer.begin(0)
+            writer.add(sorted(records, key=lambda record: record.offset))
+            writer.end(42)
         assert copy(source, target, topics) == len(records)
         assert target.end_offsets(tp.topic) == {0: 42}
         assert read(target, tp.topic) == sorted(records, key=lambda record: record.offset)
 
 
 @pytest.mark.kafka
-def test_a_gap_that_kafka_cannot_have_is_refused(kafka_url: str, tmp_path: Path) -> None:
+def test_a_gap_that_kafka_cannot_represent_is_refused(kafka_url: str, tmp_path: Path) -> None:
     topics = Topics(f"gaps-{uuid.uuid4().hex[:8]}")
     tp = TopicPartition(topics["features"], 0)
     with connect(f"sqlite:///{tmp_path / 'gaps.db'}") as source, connect(kafka_url) as target:
         source.create([TopicSpec(tp.topic)])
-        with source.placing(tp) as placing:
-            placing.begin(0)
-            placing.add([Record(*tp, 1, 1_000, b"k", b"v", ())])
-            placing.end(2)
+        with source.offset_writer(tp) as writer:
+            writer.begin(0)
+            writer.add([Record(*tp, 1, 1_000, b"k", b"v", ())])
+            writer.end(2)
         with pytest.raises(Refused, match=f"{tp.topic}/0: one offset alone before the first record"):
             copy(source, target, topics)
 
@@ -147,5 +148,4 @@ def delete_topics(bus: Bus, topics: Topics) -> None:
     admin = KafkaAdminClient(**bus.settings.admin())
     admin.delete_topics([topics[role] for role in ROLES])
     admin.close()
-    while set(bus.topics()) & {topics[role] for role in ROLES}:
-        time.sleep(0.1)
+    until(lambda: not set(bus.topics()) & {topics[role] for role in ROLES}, "the deletion of the topics")

@@ -1,4 +1,4 @@
-"""The kept sample bounds a window's memory, whatever its size; counts stay exact and digests the same."""
+"""The memory for a window is bounded, whatever its size; counts stay exact and digests the same."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ MEGABYTE = 1_000_000
 
 
 def flood(stream: Stream, rows: int, features: int) -> None:
-    """A window of so many features, in batches so that this process stays small too."""
+    """Sends a window of so many features."""
     rng = np.random.default_rng(5)
     stream.producer.describe(A, B)
     with stream.bus.writer() as writer:
@@ -27,7 +27,7 @@ def flood(stream: Stream, rows: int, features: int) -> None:
 
 def test_a_window_far_over_budget_is_learned_with_exact_counts(stream: Stream) -> None:
     flood(stream, 3000, 16)
-    stream.learn_until(1, memory_gb=100 * 16 * 4 / 1e9)  # room for a hundred
+    stream.learn_until(1, memory_gb=100 * 16 * 4 / 1e9)  # for a hundred features
     assert sum(span.accepted for span in stream.ledger()[1].ranges["features"].values()) == 3000
     stream.assert_sound(windows=1)
 
@@ -40,11 +40,11 @@ def test_the_same_rows_are_kept_whatever_the_partitions(tmp_path: Path) -> None:
         with new_stream(f"sqlite:///{directory / 'bus.db'}", directory, partitions) as stream:
             flood(stream, 1500, 16)
             stream.learn_until(1, memory_gb=100 * 16 * 4 / 1e9)
-            digests.add(stream.told()[0][3:])
+            digests.add(stream.results()[0][3:])
     assert len(digests) == 1
 
 
-def test_reading_a_window_takes_the_budget_and_little_more(embedded: Stream) -> None:
+def test_reading_a_window_needs_little_more_than_the_budget(embedded: Stream) -> None:
     """64 MB of features, 4 MB of them kept."""
     rows, features, budget = 8000, 2048, 4 * MEGABYTE
     flood(embedded, rows, features)

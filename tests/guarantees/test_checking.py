@@ -1,4 +1,4 @@
-"""What `check` finds: anything in the topics that the ledger does not account for, and the other way round."""
+"""What `check` finds: records that the ledger does not account for, and ledger records without theirs."""
 
 from __future__ import annotations
 
@@ -24,17 +24,17 @@ def ranges(record: Record, window: bytes, **changes: int) -> Record:
     return edited("windows", record, ranges={**event.ranges, "features": {**spans, partition: changed}})
 
 
-def problems(here: Stream, tmp_path: Path, change: object) -> list[str]:
-    copy = altered(here, tmp_path / "copy.db", change)  # type: ignore[arg-type]
+def problems(finished: Stream, tmp_path: Path, change: object) -> list[str]:
+    copy = altered(finished, tmp_path / "copy.db", change)  # type: ignore[arg-type]
     code, _ = copy.run("check")
     found = copy.check().problems
     assert code == (8 if found else 0)
-    return [text.replace(here.topics.prefix, "T") for text in found]
+    return [text.replace(finished.topics.prefix, "T") for text in found]
 
 
-def test_a_stream_nobody_touched_is_sound(here: Stream, tmp_path: Path) -> None:
-    assert problems(here, tmp_path, lambda _, record: record) == []
-    found = here.check()
+def test_an_unchanged_stream_has_no_problems(finished: Stream, tmp_path: Path) -> None:
+    assert problems(finished, tmp_path, lambda _, record: record) == []
+    found = finished.check()
     accounted = (
         found.windows,
         found.accepted,
@@ -47,76 +47,78 @@ def test_a_stream_nobody_touched_is_sound(here: Stream, tmp_path: Path) -> None:
     assert accounted == (3, 4 + 24 + 12 + 39 + 3, 5, 1, 0, 0, 3)
 
 
-def test_a_record_that_vanished(here: Stream, tmp_path: Path) -> None:
+def test_a_missing_record_is_found(finished: Stream, tmp_path: Path) -> None:
     gone = [0]
 
     def change(role: str, record: Record) -> Record | None:
         gone[0] += role == "features"
         return None if role == "features" and gone[0] == 2 else record
 
-    (problem,) = problems(here, tmp_path, change)
+    (problem,) = problems(finished, tmp_path, change)
     assert problem.startswith("window 1, T.features/") and "records and counts" in problem
 
 
-def test_a_record_in_no_window(here: Stream, tmp_path: Path) -> None:
+def test_a_record_in_no_window_is_found(finished: Stream, tmp_path: Path) -> None:
     def change(role: str, record: Record) -> Record:
         return ranges(record, b"2", start=1, accepted=-1) if role == "windows" else record
 
-    found = problems(here, tmp_path, change)
+    found = problems(finished, tmp_path, change)
     assert len(found) == 2
     assert "does not start where the one before ended" in found[0] and "is in no window" in found[1]
 
 
-def test_a_record_in_two_windows(here: Stream, tmp_path: Path) -> None:
+def test_a_record_in_two_windows_is_found(finished: Stream, tmp_path: Path) -> None:
     def change(role: str, record: Record) -> Record:
         return ranges(record, b"2", start=-1, accepted=1) if role == "windows" else record
 
-    found = problems(here, tmp_path, change)
+    found = problems(finished, tmp_path, change)
     assert any("does not start where the one before ended" in problem for problem in found)
 
 
-def test_a_count_that_is_wrong(here: Stream, tmp_path: Path) -> None:
+def test_a_wrong_count_is_found(finished: Stream, tmp_path: Path) -> None:
     def change(role: str, record: Record) -> Record:
         return ranges(record, b"3", accepted=1) if role == "windows" else record
 
-    (problem,) = problems(here, tmp_path, change)
+    (problem,) = problems(finished, tmp_path, change)
     assert problem.startswith("window 3, T.features/") and "records and counts" in problem
 
 
-def test_a_dead_letter_that_vanished(here: Stream, tmp_path: Path) -> None:
-    (problem,) = problems(here, tmp_path, lambda role, record: None if role == "dead-letters" else record)
+def test_a_missing_dead_letter_is_found(finished: Stream, tmp_path: Path) -> None:
+    (problem,) = problems(finished, tmp_path, lambda role, record: None if role == "dead-letters" else record)
     assert problem.endswith("counts 1 dead records and has 0 dead letters")
 
 
-def test_a_projection_that_was_changed(here: Stream, tmp_path: Path) -> None:
+def test_a_changed_projection_is_found(finished: Stream, tmp_path: Path) -> None:
     def change(role: str, record: Record) -> Record:
         event = decode(role, record.key, record.value, record.headers) if role == "projections" else None
         if isinstance(event, Projection) and event.generation == 2:
             return edited(role, record, bias=event.bias + 1)
         return record
 
-    (problem,) = problems(here, tmp_path, change)
+    (problem,) = problems(finished, tmp_path, change)
     assert "generation 2 has the digest" in problem
 
 
-def test_a_newest_generation_that_is_not_whole(here: Stream, tmp_path: Path) -> None:
-    found = problems(here, tmp_path, lambda role, record: None if role in ("projections", "state") else record)
-    assert found[0] == "the newest generation, 3, is not whole"
-    assert found[1].startswith("the newest snapshot, of window 3, is not whole")
+def test_an_incomplete_newest_generation_is_found(finished: Stream, tmp_path: Path) -> None:
+    found = problems(finished, tmp_path, lambda role, record: None if role in ("projections", "state") else record)
+    assert found[0] == "the newest generation, 3, is incomplete"
+    assert found[1].startswith("the newest snapshot, of window 3, is incomplete")
 
 
-def test_a_configuration_nobody_wrote_down(here: Stream, tmp_path: Path) -> None:
+def test_an_unknown_configuration_is_found(finished: Stream, tmp_path: Path) -> None:
     def change(role: str, record: Record) -> Record:
         if role == "windows" and record.key == b"2":
             return edited(role, record, configuration_digest="0" * 64)
         return record
 
-    assert problems(here, tmp_path, change) == ["window 2 was learned with a configuration the ledger does not hold"]
+    assert problems(finished, tmp_path, change) == [
+        "window 2 was learned with a configuration the ledger does not hold"
+    ]
 
 
-def test_a_window_that_was_published_twice(here: Stream, tmp_path: Path) -> None:
+def test_a_window_that_was_published_twice_is_found(finished: Stream, tmp_path: Path) -> None:
     def change(role: str, record: Record) -> Record:
         return edited(role, record, number=2) if role == "windows" and record.key == b"3" else record
 
-    code, said = altered(here, tmp_path / "copy.db", change).run("check")
+    code, said = altered(finished, tmp_path / "copy.db", change).run("check")
     assert code == 8 and "has record 2 where record 3 should be" in said

@@ -1,10 +1,9 @@
-"""Evaluators that are killed, and a broker that goes away: one evaluation a generation, one dead letter a bad record."""
+"""Killed evaluators and broker outages: one evaluation per generation, one dead letter per invalid record."""
 
 from __future__ import annotations
 
 import os
 import signal
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -15,25 +14,25 @@ from guarded import A, B, C, Child, D, Stream, new_stream
 from helpers import WORLD, letters, read
 from launcher import Hook, launch
 
-from stream_cgzsl.bus.broker import Broker
+from stream_cgzsl.demo.broker import Broker
 from stream_cgzsl.evaluation.evaluate import evaluate
-from stream_cgzsl.generation import Array, Generation
 from stream_cgzsl.schemas import Evaluation, Holdout, Message, decode
-from stream_cgzsl.windows import ledger
+from stream_cgzsl.serving.generation import Array, Generation
+from stream_cgzsl.serving.generation_io import load_generation
 
 ROWS = 6
 
 
 @dataclass(frozen=True)
 class KillInCommit:
-    """Kills the process at its n-th commit, just before it or just after."""
+    """Kills the process right before or right after its n-th commit."""
 
     number: int
     after: bool
 
     def __call__(self) -> None:
-        from stream_cgzsl.bus.kafka_writing import KafkaPublisher
-        from stream_cgzsl.bus.sqlite_writing import SqlitePublisher
+        from stream_cgzsl.bus.kafka.writing import KafkaPublisher
+        from stream_cgzsl.bus.sqlite.writing import SqlitePublisher
 
         for publisher in (SqlitePublisher, KafkaPublisher):
             self._wrap(publisher)
@@ -64,7 +63,7 @@ def evaluator(stream: Stream, name: str, *hooks: Hook) -> Iterator[Child]:
 
 
 def hold_out(stream: Stream) -> None:
-    """Test rows of four classes, each twice, and two records that are none."""
+    """Sends holdout rows of four classes, each twice, and two invalid records."""
     events = [Holdout(class_id=c, id=f"{c}/{n}", vector=row) for c, n, row in held_rows()]
     stream.producer.events("holdout", *events, *events)
     stream.producer.send("holdout", Message(A.encode(), b"?"), Message(A.encode(), b"{}"))
@@ -80,15 +79,11 @@ def evaluations(stream: Stream) -> list[Evaluation]:
 
 
 def wait_for(stream: Stream, number: int, child: Child) -> None:
-    deadline = time.monotonic() + 60
-    while not any(e.generation == number for e in evaluations(stream)):
-        child.alive()
-        assert time.monotonic() < deadline, child.log()
-        time.sleep(0.05)
+    child.wait_until(lambda _: any(e.generation == number for e in evaluations(stream)) or child.alive())
 
 
 def assert_each_once(stream: Stream) -> None:
-    """What is published is what the library says of the generations, and all is accounted for."""
+    """The published evaluations are what the library computes, and every record is accounted for."""
     expected: list[tuple[int, int, float | None, float | None]] = []
     rows: dict[str, list[Array]] = {}
     for class_id, _, row in held_rows():
@@ -96,7 +91,7 @@ def assert_each_once(stream: Stream) -> None:
     before: Generation | None = None
     best: dict[str, float] = {}
     for record in stream.ledger()[1:]:
-        generation = ledger.load_generation(stream.bus, stream.topics, record)
+        generation = load_generation(stream.bus, stream.topics, record)
         found = evaluate(generation, before, rows, best)
         before, best = generation, found.best
         expected.append((found.generation, found.samples, found.harmonic, found.forgetting))
@@ -107,11 +102,11 @@ def assert_each_once(stream: Stream) -> None:
     assert stream.check().problems == []
 
 
-def test_killed_before_and_after_a_commit_it_goes_on_behind_what_is_there(stream: Stream) -> None:
+def test_a_killed_evaluator_continues_after_its_last_commit(stream: Stream) -> None:
     hold_out(stream)
-    stream.tell()
+    stream.send_tasks()
     stream.learn_until(3)
-    for number, after in ((1, False), (1, True), (1, False), (1, True)):  # nothing, 1, nothing more, 2
+    for number, after in ((1, False), (1, True), (1, False), (1, True)):  # commits nothing, then 1, nothing, 2
         with evaluator(stream, f"{number}-{after}", KillInCommit(number, after)) as child:
             child.wait(-signal.SIGKILL)
     assert [e.generation for e in evaluations(stream)] == [1, 2]
@@ -122,17 +117,17 @@ def test_killed_before_and_after_a_commit_it_goes_on_behind_what_is_there(stream
 
 
 @pytest.mark.kafka
-def test_a_broker_that_goes_away_is_waited_for(mortal: Broker, tmp_path: Path) -> None:
-    with new_stream(f"{mortal.url}?patience_ms=4000", tmp_path) as stream:
+def test_an_unavailable_broker_is_waited_for(restartable: Broker, tmp_path: Path) -> None:
+    with new_stream(f"{restartable.url}?patience_ms=4000", tmp_path) as stream:
         hold_out(stream)
-        stream.tell(1)
+        stream.send_tasks(1)
         stream.learn_until(1)
         with evaluator(stream, "patient") as child:
             wait_for(stream, 1, child)
-            mortal.stop()
+            restartable.stop()
             child.wait_for_log("trying again")
-            mortal.restart()
-            stream.tell(2, 3)
+            restartable.restart()
+            stream.send_tasks(2, 3)
             stream.learn_until(3)
             wait_for(stream, 3, child)
             child.end()

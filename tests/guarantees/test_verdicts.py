@@ -1,4 +1,4 @@
-"""Replay: the verdict on each window, each of them provoked, and what a command that compares ends with."""
+"""Replay: every verdict, the exit codes, and learning the same windows with other settings."""
 
 from __future__ import annotations
 
@@ -7,19 +7,20 @@ from typing import Any
 
 import numpy as np
 import pytest
-from altering import altered, edited, expire
+from altering import altered, edited
+from expiry import expire
 from guarded import TASKS, Stream
 
 from stream_cgzsl.bus import Record
 from stream_cgzsl.schemas import Projection, decode
 from stream_cgzsl.schemas.roles import ROLES
-from stream_cgzsl.windows.ledger import load_generation
+from stream_cgzsl.serving.generation_io import load_generation
 
 WINDOWS = len(TASKS)
 
 
 def replayed(stream: Stream, *arguments: str) -> tuple[int, list[str]]:
-    """The exit code, and what is said of each window."""
+    """The exit code, and the verdict on each window."""
     code, output = stream.run("replay", *arguments)
     lines = [line.partition("train")[2].strip() for line in output.splitlines() if line.startswith("window")]
     return code, lines or [output.strip()]
@@ -29,23 +30,23 @@ def short(verdicts: list[str]) -> list[str]:
     return [verdict.partition(":")[0] for verdict in verdicts]
 
 
-def test_a_run_as_it_was_left_is_identical(learned: Stream) -> None:
+def test_an_unchanged_stream_is_identical(learned: Stream) -> None:
     digests = [(record.generation or "")[:12] for record in learned.ledger()[1:]]
     assert replayed(learned, "--verify") == (0, [f"identical: {digest}" for digest in digests])
 
 
-def test_a_result_that_does_not_follow_from_its_inputs_is_different(here: Stream, tmp_path: Path) -> None:
+def test_a_result_that_does_not_follow_from_its_inputs_is_different(finished: Stream, tmp_path: Path) -> None:
     def change(role: str, record: Record) -> Record:
         return edited(role, record, generation="0" * 64) if role == "windows" and record.key == b"2" else record
 
-    code, verdicts = replayed(altered(here, tmp_path / "copy.db", change))
+    code, verdicts = replayed(altered(finished, tmp_path / "copy.db", change))
     assert (code, short(verdicts)) == (10, ["identical", "different", "identical"])
     assert verdicts[1].endswith("the ledger has 000000000000; same environment")
 
 
-def test_inputs_that_are_not_the_same_are_found_out(here: Stream, tmp_path: Path) -> None:
-    """A generation follows from all windows before it, and so does the verdict."""
-    start = here.ledger()[2].ranges["features"]
+def test_changed_inputs_are_found(finished: Stream, tmp_path: Path) -> None:
+    """A generation depends on all windows before it, and so does the verdict."""
+    start = finished.ledger()[2].ranges["features"]
     place = next((partition, span.start) for partition, span in start.items() if span.accepted > 5)
 
     def change(role: str, record: Record) -> Record:
@@ -54,7 +55,7 @@ def test_inputs_that_are_not_the_same_are_found_out(here: Stream, tmp_path: Path
         vector: Any = decode(role, record.key, record.value, record.headers)
         return edited(role, record, vector=vector.vector * np.float32(1.5))
 
-    code, verdicts = replayed(altered(here, tmp_path / "copy.db", change))
+    code, verdicts = replayed(altered(finished, tmp_path / "copy.db", change))
     assert (code, short(verdicts)) == (11, ["identical", "inputs differ", "inputs differ"])
     assert verdicts[2].endswith("it follows from window 2")
 
@@ -63,11 +64,11 @@ def test_inputs_that_are_not_the_same_are_found_out(here: Stream, tmp_path: Path
     ("turned", "code", "verdict"), [(1e-5, 0, "equivalent"), (0.3, 10, "different")], ids=["a little", "a lot"]
 )
 def test_another_environment_may_differ_a_little(
-    here: Stream, tmp_path: Path, turned: float, code: int, verdict: str
+    finished: Stream, tmp_path: Path, turned: float, code: int, verdict: str
 ) -> None:
-    """The ledger says that generation 3 was made by another torch, and its projections are not quite ours."""
-    last = here.ledger()[-1]
-    generation = load_generation(here.bus, here.topics, last)
+    """The ledger says that generation 3 was made with another torch, and its projections differ."""
+    last = finished.ledger()[-1]
+    generation = load_generation(finished.bus, finished.topics, last)
     pushed = {
         c: v + np.float32(turned) * v[::-1] for c, v in zip(generation.class_ids, generation.vectors, strict=True)
     }
@@ -83,21 +84,21 @@ def test_another_environment_may_differ_a_little(
             return edited(role, record, vector=pushed[event.class_id])
         return record
 
-    found, verdicts = replayed(altered(here, tmp_path / "copy.db", change))
+    found, verdicts = replayed(altered(finished, tmp_path / "copy.db", change))
     assert (found, short(verdicts)) == (code, ["identical", "identical", verdict])
-    assert "turned at most" in verdicts[2] and "torch 0.1 -> " in verdicts[2]
+    assert "turned by at most" in verdicts[2] and "torch 0.1 -> " in verdicts[2]
 
 
-def test_the_same_bytes_in_another_environment_are_identical(here: Stream, tmp_path: Path) -> None:
+def test_the_same_bytes_in_another_environment_are_identical(finished: Stream, tmp_path: Path) -> None:
     def change(role: str, record: Record) -> Record:
         return edited(role, record, environment={"torch": "0.1"}) if role == "windows" else record
 
-    code, verdicts = replayed(altered(here, tmp_path / "copy.db", change))
+    code, verdicts = replayed(altered(finished, tmp_path / "copy.db", change))
     assert (code, short(verdicts)) == (0, ["identical"] * 3)
 
 
-def test_windows_whose_records_expired_are_named_and_the_others_verified(stream: Stream) -> None:
-    stream.tell()
+def test_windows_whose_records_expired_are_not_verifiable_and_the_others_are(stream: Stream) -> None:
+    stream.send_tasks()
     stream.learn_until(WINDOWS)
     partition, span = next((p, s) for p, s in stream.ledger()[2].ranges["features"].items() if s.end - s.start > 3)
     expire(stream.bus, stream.topics["features"], partition, span.start + 3)
@@ -112,7 +113,7 @@ def test_windows_whose_records_expired_are_named_and_the_others_verified(stream:
 
 
 def test_without_a_snapshot_nothing_after_an_expired_window_is_verifiable(embedded: Stream) -> None:
-    embedded.tell()
+    embedded.send_tasks()
     embedded.learn_until(WINDOWS, snapshot_every=100)
     partition = next(p for p, span in embedded.ledger()[1].ranges["features"].items() if span.end)
     expire(embedded.bus, embedded.topics["features"], partition, 1)
@@ -132,26 +133,26 @@ def test_a_part_of_the_windows_can_be_replayed(learned: Stream) -> None:
 @pytest.mark.parametrize(
     "arguments", [("--from", "4"), ("--from", "0"), ("--until", "9"), ("--from", "3", "--until", "2")]
 )
-def test_windows_there_are_not_are_a_matter_of_usage(here: Stream, arguments: tuple[str, ...]) -> None:
-    code, (said,) = replayed(here, *arguments)
+def test_windows_that_do_not_exist_are_a_usage_error(finished: Stream, arguments: tuple[str, ...]) -> None:
+    code, (said,) = replayed(finished, *arguments)
     assert code == 2 and "the ledger has windows 1 to 3" in said
 
 
 # ---- what if
 
 
-def test_other_settings_lead_elsewhere_and_touch_nothing(here: Stream) -> None:
-    before = here.told()
-    topics = [here.topics[role] for role in ROLES]
-    ends = {topic: here.bus.end_offsets(topic) for topic in topics}
-    code, output = here.run("replay", "--with", "learner=closed-form", "--until", "2")
+def test_a_replay_with_other_settings_changes_nothing_on_the_bus(finished: Stream) -> None:
+    before = finished.results()
+    topics = [finished.topics[role] for role in ROLES]
+    ends = {topic: finished.bus.end_offsets(topic) for topic in topics}
+    code, output = finished.run("replay", "--with", "learner=closed-form", "--until", "2")
     lines = output.splitlines()
     assert (code, len(lines)) == (0, 2)
-    assert all((told[4] or "")[:12] not in line for told, line in zip(before, lines, strict=False))
-    assert {topic: here.bus.end_offsets(topic) for topic in topics} == ends
+    assert all((result[4] or "")[:12] not in line for result, line in zip(before, lines, strict=False))
+    assert {topic: finished.bus.end_offsets(topic) for topic in topics} == ends
 
 
-def test_what_would_have_been_learned_can_be_published(learned: Stream) -> None:
+def test_a_replay_with_other_settings_can_be_published(learned: Stream) -> None:
     prefix = f"{learned.topics.prefix}-else"
     assert learned.run("replay", "--with", "learner=closed-form", "--to", prefix)[0] == 0
     inputs = [f"{role}={learned.topics[role]}" for role in ("attributes", "features", "control", "holdout")]
@@ -168,5 +169,5 @@ def test_what_would_have_been_learned_can_be_published(learned: Stream) -> None:
     "arguments",
     [("--verify", "--with", "learner=ridge"), ("--to", "elsewhere"), ("--with", "learner=ridge", "--from", "2")],
 )
-def test_what_does_not_go_together_is_said(here: Stream, arguments: tuple[str, ...]) -> None:
-    assert here.run("replay", *arguments)[0] == 2
+def test_flags_that_contradict_each_other_are_a_usage_error(finished: Stream, arguments: tuple[str, ...]) -> None:
+    assert finished.run("replay", *arguments)[0] == 2

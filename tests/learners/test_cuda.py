@@ -7,8 +7,8 @@ import pytest
 import torch
 from worlds import SPACE, World, stream
 
-from stream_cgzsl.generation import Generation
 from stream_cgzsl.learners import LEARNERS, create
+from stream_cgzsl.serving.generation import Generation
 
 pytestmark = pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device")
 

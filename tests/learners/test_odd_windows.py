@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -10,13 +10,13 @@ import pytest
 from worlds import SPACE, World
 
 from stream_cgzsl.errors import TrainingFailed
-from stream_cgzsl.generation import Generation
 from stream_cgzsl.learners import create
 from stream_cgzsl.learners.interface import Space
 from stream_cgzsl.learners.snapshots import to_bytes
+from stream_cgzsl.serving.generation import Generation
 from stream_cgzsl.windows.window import Description, Examples, Window
 
-OURS = ("episodic", "closed-form", "ridge")
+OURS = ("evidence", "episodic", "closed-form", "ridge")
 each = pytest.mark.parametrize("name", OURS)
 
 SIGNED = replace(SPACE, signed=True)
@@ -68,13 +68,6 @@ def test_nothing_at_all(name: str) -> None:
 
 
 @each
-def test_one_class(name: str) -> None:
-    world = World()
-    generation = fitted(name, world.window(1, world.ids(0, 1), world.ids(0, 1)))
-    assert generation.servable and accuracy(world, generation, world.ids(0, 1)) == 1
-
-
-@each
 def test_one_seen_class_among_described_ones(name: str) -> None:
     world = World()
     generation = fitted(name, world.window(1, world.ids(0, 4), world.ids(0, 1)))
@@ -86,6 +79,38 @@ def test_one_sample_a_class(name: str) -> None:
     world = World()
     generation = fitted(name, world.window(1, world.ids(0, 8), world.ids(0, 6), rows=1))
     assert accuracy(world, generation, world.ids(0, 6)) > 0.5
+
+
+def counted(world: World, counts: Sequence[int], described: int) -> Window:
+    """One window: the first classes with so many examples each, and the first `described` classes described."""
+    rows = {c: world.rows(c, n) for c, n in zip(world.ids(0, len(counts)), counts, strict=True)}
+    return Window.from_arrays(1, {c: world.vectors[c] for c in world.ids(0, described)}, rows)
+
+
+@each
+def test_one_example_for_each_of_many_classes(name: str) -> None:
+    world = World(classes=40, noise=0.2)
+    generation = fitted(name, counted(world, [1] * 36, described=40))
+    assert accuracy(world, generation, world.ids(0, 36)) > 0.85
+    assert accuracy(world, generation, world.ids(36, 40)) > 0.3  # chance is 0.025
+
+
+@each
+def test_one_class_with_many_examples_and_others_with_one(name: str) -> None:
+    world = World(classes=40, noise=0.2)
+    generation = fitted(name, counted(world, [300] + [1] * 35, described=40))
+    assert accuracy(world, generation, world.ids(0, 1)) > 0.8
+    assert accuracy(world, generation, world.ids(1, 36)) > 0.75
+    assert accuracy(world, generation, world.ids(36, 40)) > 0.5
+
+
+@each
+@pytest.mark.parametrize("classes", [1, 2, 3])
+def test_very_few_classes(name: str, classes: int) -> None:
+    world = World(classes=4, noise=0.2)
+    alone = fitted(name, counted(world, [12] * classes, described=classes))
+    assert alone.servable and accuracy(world, alone, world.ids(0, classes)) > (0.95 if classes > 1 else 0.999)
+    fitted(name, counted(world, [12] * classes, described=4))  # finite; nothing can be expected
 
 
 @each
@@ -130,21 +155,21 @@ def test_identical_samples(name: str) -> None:
 
 
 @each
-def test_constant_features(name: str) -> None:
-    world = World()
-    fitted(
-        name,
-        rows_of(world.window(1, world.ids(0, 8), world.ids(0, 6)), lambda e: Examples(e.count, np.ones_like(e.rows))),
-    )
+def test_identical_examples_of_many_classes(name: str) -> None:
+    world = World(classes=40, noise=0.2)
+    window = counted(world, [12] * 36, described=40)
+    same = rows_of(window, lambda e: Examples(e.count, np.repeat(e.rows[:1], len(e.rows), axis=0)))
+    generation = fitted(name, same)
+    assert accuracy(world, generation, world.ids(0, 36)) > 0.8
+    assert accuracy(world, generation, world.ids(36, 40)) > 0.4
 
 
 @each
-def test_features_of_nothing_but_zeros(name: str) -> None:
+@pytest.mark.parametrize("value", [0, 1])
+def test_constant_features(name: str, value: int) -> None:
     world = World()
-    fitted(
-        name,
-        rows_of(world.window(1, world.ids(0, 8), world.ids(0, 6)), lambda e: Examples(e.count, np.zeros_like(e.rows))),
-    )
+    window = world.window(1, world.ids(0, 8), world.ids(0, 6))
+    fitted(name, rows_of(window, lambda e: Examples(e.count, np.full_like(e.rows, value))))
 
 
 @each
@@ -162,6 +187,20 @@ def test_equal_attributes(name: str) -> None:
     window = world.window(1, world.ids(0, 8), world.ids(0, 6))
     equal = replace(window, described=tuple(Description(d.class_id, np.ones(6)) for d in window.described))
     assert accuracy(world, fitted(name, equal), world.ids(0, 6)) > 0.6
+
+
+@each
+def test_two_classes_with_the_same_attributes(name: str) -> None:
+    """Seen classes are told apart by their examples, unseen ones not at all; an unseen one may replace a seen one."""
+    world = World(classes=40, noise=0.2)
+    for one, two in (("c0000", "c0001"), ("c0002", "c0036"), ("c0037", "c0038")):
+        world.vectors[two] = world.vectors[one]
+    generation = fitted(name, counted(world, [12] * 36, described=40))
+    assert accuracy(world, generation, ["c0000", "c0001"]) > 0.8
+    assert accuracy(world, generation, world.ids(3, 36)) > 0.85
+    np.testing.assert_allclose(generation.vectors[37], generation.vectors[38], atol=1e-6)
+    answers = generation.classify(world.rows("c0002", 40)).indices[:, 0]
+    assert np.isin(answers, [2, 36]).mean() > 0.8
 
 
 @each
@@ -212,10 +251,20 @@ def test_the_decision_about_the_shared_space_is_recorded(name: str) -> None:
 
 
 @each
+@pytest.mark.slow
 def test_two_thousand_classes(name: str) -> None:
     world = World(classes=2000, noise=0.1)
     generation = fitted(name, world.window(1, world.ids(0, 2000), world.ids(0, 500), rows=2))
     assert len(generation.class_ids) == 2000
+
+
+@pytest.mark.slow
+def test_more_classes_than_an_episode_holds() -> None:
+    space = replace(SPACE, attributes=12, features=48)
+    world = World(space, classes=620, noise=0.2)
+    generation = fitted("evidence", counted(world, [2] * 600, described=620), space=space)
+    assert accuracy(world, generation, world.ids(0, 600), rows=5) > 0.9
+    assert accuracy(world, generation, world.ids(600, 620), rows=5) > 0.9
 
 
 @each
@@ -237,3 +286,15 @@ def test_all_seen_classes_retired(name: str) -> None:
     learner.fit(world.window(1, world.ids(0, 8), world.ids(0, 6)))
     generation = learner.describe(Window(2, retired=tuple(world.ids(0, 6))))
     assert (generation.servable, generation.class_ids) == (False, ("c0006", "c0007"))
+
+
+@each
+@pytest.mark.parametrize("rows", [0, 2])
+def test_a_class_retired_and_described_again(name: str, rows: int) -> None:
+    """It starts fresh: unseen, or with its new examples alone."""
+    world = World(classes=40, noise=0.2)
+    again = world.window(2, ["c0000"], ["c0000"] if rows else [], rows)
+    generation = fitted(name, counted(world, [12] * 36, described=40), replace(again, retired=("c0000",)))
+    assert generation.seen[0] == bool(rows) and generation.seen[1:36].all()
+    assert accuracy(world, generation, ["c0000"]) > 0.7
+    assert accuracy(world, generation, world.ids(1, 36)) > 0.85

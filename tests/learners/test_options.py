@@ -33,6 +33,6 @@ def test_values_of_another_type_are_refused(given: dict[str, object]) -> None:
         parse_options(Some, given, "x")
 
 
-def test_devices_that_are_none_are_refused() -> None:
-    with pytest.raises(UsageError, match="device 'abacus' is none"):
+def test_an_unknown_device_is_refused() -> None:
+    with pytest.raises(UsageError, match="there is no device 'abacus'"):
         create("episodic", Space(3, 4, True), device="abacus")

@@ -1,7 +1,10 @@
+"""Snapshots as bytes."""
+
 from __future__ import annotations
 
 import numpy as np
 import pytest
+from safetensors.numpy import save
 from worlds import arrays_equal
 
 from stream_cgzsl.learners.interface import Snapshot
@@ -30,7 +33,18 @@ def test_bytes_do_not_depend_on_the_order_of_names() -> None:
     assert to_bytes(turned) == to_bytes(SNAPSHOT)
 
 
-@pytest.mark.parametrize("data", [b"", b"abc", b"\xff" * 40, to_bytes(SNAPSHOT)[:-1], to_bytes(SNAPSHOT)[:30]])
+DEEP = "[" * 100_000 + "]" * 100_000
+HUGE_HEADER = (2**40).to_bytes(8, "little") + b"{}"
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        *(b"", b"abc", b"\xff" * 8, b"\xff" * 40, bytes(8), HUGE_HEADER),
+        *(to_bytes(SNAPSHOT)[:-1], to_bytes(SNAPSHOT)[:30]),
+        save({"a": np.zeros(1, np.float32)}, metadata={"meta": DEEP}),
+    ],
+)
 def test_other_bytes_are_refused(data: bytes) -> None:
     with pytest.raises(ValueError, match="are not a learner's snapshot"):
         from_bytes(data)

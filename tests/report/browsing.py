@@ -64,7 +64,7 @@ def well_ordered(levels: list[int]) -> bool:
 
 
 def images(page: Page) -> list[str]:
-    """The names of all images as assistive technology is told them; empty for one without a name."""
+    """The accessible names of all images; empty for one without a name."""
     nodes = page.context.new_cdp_session(page).send("Accessibility.getFullAXTree")["nodes"]
     shown = [node for node in nodes if not node["ignored"] and node["role"]["value"] in ("image", "img")]
     return [node["name"]["value"] for node in shown]
@@ -97,7 +97,7 @@ _STOP = """() => {
 
 
 def poor_contrasts(page: Page, least: float = 4.5) -> list[str]:
-    """Texts that stand out too little from what is behind them (WCAG AA asks for 4.5)."""
+    """Texts with too little contrast to their background (WCAG AA requires 4.5)."""
     poor: list[str] = page.evaluate(_CONTRAST, least)
     return poor
 
@@ -107,7 +107,8 @@ _CONTRAST = """(least) => {
     const numbers = text.match(/[\\d.]+/g).map(Number);
     return { rgb: numbers.slice(0, 3), alpha: numbers[3] ?? 1 };
   };
-  const light = ({ rgb }) => rgb.map((v) => v / 255).map((v) => (v <= 0.03928 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4))
+  const linear = (v) => (v <= 0.03928 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4);
+  const light = ({ rgb }) => rgb.map((v) => linear(v / 255))
     .reduce((sum, v, i) => sum + v * [0.2126, 0.7152, 0.0722][i], 0);
   const behind = (e) => {
     for (; e; e = e.parentElement) {
@@ -125,7 +126,8 @@ _CONTRAST = """(least) => {
     const ink = parse(e instanceof SVGElement ? style.fill : style.color);
     const [high, low] = [light(ink), light(behind(e))].sort((a, b) => b - a);
     const ratio = (high + 0.05) / (low + 0.05);
-    if (ratio < least) found.push(`${ratio.toFixed(2)} ${e.tagName}.${e.getAttribute("class")}: ${e.textContent.slice(0, 40)}`);
+    const name = `${e.tagName}.${e.getAttribute("class")}: ${e.textContent.slice(0, 40)}`;
+    if (ratio < least) found.push(`${ratio.toFixed(2)} ${name}`);
   }
   return found;
 }"""

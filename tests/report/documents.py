@@ -1,4 +1,4 @@
-"""Documents to render: one as a real run gives it, and odd ones. All made up, the same every time."""
+"""Documents to render: one like that of a real run, and odd ones. All are made up, and the same every time."""
 
 from __future__ import annotations
 
@@ -9,28 +9,27 @@ from random import Random
 from stream_cgzsl.report.document import (
     CurvePoint,
     FeatureMap,
+    FewShotCurve,
     Figures,
     MapPoint,
     Neighbours,
     PaperRow,
     RunDocument,
+    Shot,
     Similar,
     SimilarityPanel,
     StudyDocument,
     StudyRow,
     WindowLine,
 )
+from stream_cgzsl.schemas import harmonic_mean
 
 HOSTILE = "</script><script>document.title='owned'</script><img src=x onerror=\"document.title='owned'\">&amp;'\"]]>"
-"""What somebody may call a class, a data set or a setting."""
+"""A possible name of a class, a data set or a setting."""
 
 NOTHING = Figures(mSA=None, mUA=None, mH=None)
 _BIRDS = ("Horned Puffin", "Indigo Bunting", "Painted Bunting", "Hooded Merganser", "Cape Glossy Starling", "Ovenbird",
           "Gray Catbird", "Bobolink", "Green Kingfisher", "Western Grebe")  # fmt: skip
-
-
-def harmonic(seen: float | None, unseen: float | None) -> float | None:
-    return None if seen is None or unseen is None else 2 * seen * unseen / (seen + unseen)
 
 
 def window(number: int, rng: Random) -> WindowLine:
@@ -46,10 +45,10 @@ def window(number: int, rng: Random) -> WindowLine:
         digest=f"{rng.getrandbits(256):064x}",
         seen_accuracy=seen,
         unseen_accuracy=unseen,
-        harmonic=harmonic(seen, unseen),
+        harmonic=harmonic_mean(seen, unseen),
         recalculated_seen=again,
         recalculated_unseen=unseen + 3,
-        recalculated_harmonic=harmonic(again, unseen + 3),
+        recalculated_harmonic=harmonic_mean(again, unseen + 3),
         prequential_seen=None if number == 1 else seen - 4,
         prequential_unseen=None if number == 1 else unseen + 5 + rng.gauss(0, 3),
         forgetting=0.0 if number == 1 else 0.12 * number + abs(rng.gauss(0, 0.2)),
@@ -139,6 +138,27 @@ def feature_map(class_ids: tuple[str, ...], rows: int, rng: Random) -> FeatureMa
     return FeatureMap(class_ids=class_ids, points=tuple(points))
 
 
+BUCKETS = ("0", "1-2", "3-5", "6-20", ">20")
+
+
+def trickle() -> RunDocument:
+    """A run in the trickle setting; at first no class has had many examples."""
+    whole = run()
+    lines = tuple(
+        line.model_copy(
+            update={
+                "overall": 50.0 + line.number / 2,
+                "by_examples": {b: 40.0 + 6 * i for i, b in enumerate(BUCKETS) if i < line.number},
+            }
+        )
+        for line in whole.windows
+    )
+    means = {bucket: 40.0 + 6 * i for i, bucket in enumerate(BUCKETS)}
+    return whole.model_copy(
+        update={"setting": "trickle", "overall": 55.3, "by_examples": means, "windows": lines, "paper": ()}
+    )
+
+
 # ---- odd runs
 
 
@@ -206,7 +226,7 @@ def _stripped(whole: RunDocument, windows: tuple[WindowLine, ...]) -> RunDocumen
 
 
 def ablation() -> StudyDocument:
-    """Rows with deviations, the paper's figures beside some."""
+    """Rows with deviations, the paper's figures for some."""
     names = ("all losses", "without L_GAN", "without L_rcl", "without L_snl", "without L_pcl", "without L_sal",
              "without L_nuclear")  # fmt: skip
     rows = []
@@ -258,6 +278,40 @@ def sweep() -> StudyDocument:
     return base.model_copy(
         update={"study": "replay", "title": "How much replay", "x_label": "replayed features a class", "rows": rows}
     )
+
+
+def few_shot() -> StudyDocument:
+    """As many learners as there are."""
+    names = ("evidence", "episodic", "closed-form", "ridge", "paper", "authors-code", "adversarial", "joint")
+    curves = tuple(
+        FewShotCurve(
+            learner=name,
+            shots=tuple(
+                Shot(k=k, seen=80.0 - number, given=max(5.0, 70.0 + k / 2 - 8 * number), rest=60.0 + k / 4 + number)
+                for k in (0, 1, 2, 3, 5, 10, 20)
+            ),
+            seconds=12.0,
+        )
+        for number, name in enumerate(names)
+    )
+    base = {"study": "few-shot", "title": "What the first examples do", "setting": "few-shot", "rows": ()}
+    return ablation().model_copy(update={**base, "draws": 5, "curves": curves})
+
+
+def trickle_study() -> StudyDocument:
+    """Every learner in the trickle setting."""
+    names = ("evidence", "episodic", "authors-code", "joint (upper bound, no stream)")
+    rows = tuple(
+        row.model_copy(
+            update={
+                "label": name,
+                "overall": 60.0 - number,
+                "by_examples": {bucket: 45.0 + 5 * i - number for i, bucket in enumerate(BUCKETS)},
+            }
+        )
+        for number, (name, row) in enumerate(zip(names, ablation().rows, strict=False))
+    )
+    return ablation().model_copy(update={"study": "learners", "setting": "trickle", "rows": rows})
 
 
 def empty_study() -> StudyDocument:

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from stream_cgzsl.report.charts import map as chart_map
 from stream_cgzsl.report.charts.line import Series, lines
-from stream_cgzsl.report.charts.plot import Axis, apart, path
-from stream_cgzsl.report.charts.scale import linear, named, places, sweep
+from stream_cgzsl.report.charts.plot import Axis, path, spread_out
+from stream_cgzsl.report.charts.scale import evenly_spaced, linear, pick_labels, sweep
 from stream_cgzsl.report.document import FeatureMap, MapPoint
 from stream_cgzsl.report.markup import el, fragment
 
@@ -60,34 +60,34 @@ def test_a_sweep_over_powers_of_ten_is_logarithmic() -> None:
         (range(1, 41, 2), [1, 9, 17, 25, 33, 39]),
     ],
 )
-def test_round_windows_are_named(numbers: range, expected: list[int]) -> None:
-    assert [numbers[i] for i in named(numbers)] == expected
+def test_round_windows_are_labelled(numbers: range, expected: list[int]) -> None:
+    assert [numbers[i] for i in pick_labels(numbers)] == expected
 
 
-def test_windows_stand_evenly_and_one_alone_in_the_middle() -> None:
-    assert (places(1), places(3)) == ([0.5], [0.0, 0.5, 1.0])
+def test_windows_are_evenly_spaced_and_a_single_one_is_in_the_middle() -> None:
+    assert (evenly_spaced(1), evenly_spaced(3)) == ([0.5], [0.0, 0.5, 1.0])
 
 
 @given(st.lists(st.floats(0, 1), min_size=1, max_size=8))
 def test_labels_keep_their_distance_and_their_order(wanted: list[float]) -> None:
     gap = 0.1
-    moved = sorted(zip(wanted, apart(wanted, gap), strict=True))
+    moved = sorted(zip(wanted, spread_out(wanted, gap), strict=True))
     assert all(after - before >= gap - 1e-9 for (_, before), (_, after) in pairwise(moved))
     assert all(-gap <= place <= 1 + gap for _, place in moved)
 
 
 def test_labels_that_do_not_meet_stay_where_they_are() -> None:
-    assert apart([0.9, 0.1, 0.5], 0.1) == [0.9, 0.1, 0.5]
+    assert spread_out([0.9, 0.1, 0.5], 0.1) == [0.9, 0.1, 0.5]
 
 
-def test_a_line_is_interrupted_where_nothing_is_known() -> None:
+def test_a_line_has_gaps_where_nothing_is_known() -> None:
     drawn = path([(0.0, 0.0), (0.25, 0.5), None, (0.75, 1.0), (1.0, 0.5)], "line")
     assert drawn.get("d") == "M0 100L25 50M75 0L100 50"
 
 
-def test_a_point_no_line_leads_to_is_marked_even_in_a_long_line() -> None:
+def test_an_isolated_point_has_a_marker_even_in_a_long_line() -> None:
     numbers: list[float | None] = [1.0] * 50 + [None, 2.0, None] + [3.0] * 50
-    drawn = lines("n", "d", [Series("seen", "seen", "circle", numbers)], places(103), Axis([]), linear([1, 3]))
+    drawn = lines("n", "d", [Series("seen", "seen", "circle", numbers)], evenly_spaced(103), Axis([]), linear([1, 3]))
     tips = [title.text for use in drawn.iter("use") for title in use.iter("title")]
     assert tips == ["seen 2.0", "seen 3.0"]  # the lonely one and the last
 
@@ -99,6 +99,6 @@ def test_a_map_gives_near_classes_different_colours() -> None:
     assert all(a != b for a, b in pairwise(colours)) and len(set(colours)) == 6
 
 
-def test_text_in_a_tree_is_text() -> None:
+def test_text_in_a_tree_is_escaped() -> None:
     element = el("p", "<b>", el("i", '"&'), "</p>", title='">', hidden=True, lang=None)
     assert fragment(element) == '<p title="&quot;&gt;" hidden="">&lt;b&gt;<i>"&amp;</i>&lt;/p&gt;</p>'

@@ -1,4 +1,4 @@
-"""The live page in a real browser, beside a real learner, scorer and stream."""
+"""The live page in a real browser, with a real learner, scorer and stream."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def test_what_happens_on_the_stream_happens_on_the_page(browser: Browser, stream
         expect(page.locator(".cells li", has_text=documents.HOSTILE)).to_have_count(1)
         expect(page.locator("#changes li", has_text=CLASSES[3])).to_have_text(f"{CLASSES[3]} learned in window 2")
         expect(page.locator("#letters-table tbody tr")).to_contain_text(["invalid-field"])
-        expect(page.locator("#reading")).to_contain_text("It knows 4 classes by example and 2 by description alone.")
+        expect(page.locator("#summary")).to_contain_text("It knows 4 seen classes and 2 unseen.")
 
         questions = questions_about(CLASSES[0], count=2)
         producer.ask(questions)
@@ -137,7 +137,7 @@ def test_a_page_whose_server_is_gone_says_so_and_comes_back_by_itself(browser: B
             known = cells(page).count()
             server.close()
             expect(page.locator("#state")).to_have_text("no connection")
-            expect(page.locator("#problem")).to_contain_text("goes on trying")
+            expect(page.locator("#problem")).to_contain_text("retrying")
             assert cells(page).count() == known  # what was known stays to be read
             server.enter_context(watched(stream.bus.url, TOPICS, port))
             expect(page.locator("#state")).to_have_text("following")
@@ -149,14 +149,14 @@ def test_a_page_whose_server_is_gone_says_so_and_comes_back_by_itself(browser: B
             expect(page.locator(".cells li", has_text=CLASSES[6])).to_have_count(1)
 
 
-def test_a_bus_that_is_away_or_silent_is_told(browser: Browser) -> None:
+def test_an_unavailable_or_silent_bus_is_reported(browser: Browser) -> None:
     parts = Parts()
     parts.put(status={"state": "following", "problem": None, "looks": 1})
     with closing(LiveServer("127.0.0.1", 0, parts)) as server, visiting(browser, server.url) as visit:
         page = visit.page
         expect(page.locator("#state")).to_have_text("following")
         page.clock.set_system_time(datetime.now() + timedelta(seconds=15))
-        expect(page.locator("#state")).to_have_text("bus away")
+        expect(page.locator("#state")).to_have_text("bus unavailable")
         expect(page.locator("#problem")).to_contain_text("The bus has not answered since")
         parts.put(status={"state": "away", "problem": f"{documents.HOSTILE} is away", "looks": 1})
         expect(page.locator("#problem")).to_have_text(f"{documents.HOSTILE} is away")
@@ -175,7 +175,7 @@ def test_more_classes_than_names_fit_are_cells_that_still_have_names(browser: Br
         expect(cells(page)).to_have_count(717)
         expect(cells(page, "seen")).to_have_count(478)
         expect(page.locator("#more")).to_have_text("and 40 more")
-        assert cells(page).nth(3).text_content() == "class 3, described"
+        assert cells(page).nth(3).text_content() == "class 3, unseen"
         assert overflow(page) == 0
 
 

@@ -30,6 +30,8 @@ from stream_cgzsl.report.live.board import PREDICTIONS, Board
 from stream_cgzsl.report.live.tail import Tail
 from stream_cgzsl.schemas import DeadLetter, Evaluation, LedgerRecord, Message, Prediction
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture
 def topics() -> Topics:
@@ -55,19 +57,19 @@ def taught(bus: Bus, topics: Topics, after_first: Callable[[], object] = lambda:
         wait_for_answers(bus, questions_about(CLASSES[0], count=2), topics)
 
 
-def all_told(parts: Parts) -> bool:
+def complete(parts: Parts) -> bool:
     """Everything that `taught` made happen."""
     return at_window(2)(parts) and len(parts.get("predictions", ())) == 2 and len(parts.get("letters", ())) == 1
 
 
-def test_what_happens_on_the_bus_is_told(bus: Bus, topics: Topics) -> None:
+def test_the_page_shows_what_happens_on_the_bus(bus: Bus, topics: Topics) -> None:
     bus.create(topics.specs(2))
     with watched(bus.url, topics) as url, listening(url) as listener:
         listener.until(lambda parts: parts.get("status", {}).get("state") == "following")
         taught(
             bus, topics, lambda: listener.until(lambda parts: at_window(1)(parts) and bool(parts["classes"]["shown"]))
         )
-        parts = listener.until(all_told)
+        parts = listener.until(complete)
     assert parts["stream"]["prefix"] == topics.prefix
     second, first, genesis = parts["windows"]
     assert [(w["number"], w["kind"], w["reason"]) for w in (genesis, first, second)] == [
@@ -92,7 +94,7 @@ def test_a_page_that_starts_late_shows_the_same(bus: Bus, topics: Topics) -> Non
             lambda parts: at_window(2)(parts) and len(parts["predictions"]) == 2 and parts["letters"]
         )
     with watched(bus.url, topics) as url, listening(url) as listener:
-        late = listener.until(all_told)
+        late = listener.until(complete)
     assert late["classes"]["changes"] == []  # nothing has changed since it started
     for parts in (early, late):
         parts["classes"]["changes"] = []
@@ -139,7 +141,7 @@ def test_a_stream_that_is_not_there_yet_is_waited_for(tmp_path: Path, monkeypatc
             listener.until(lambda parts: parts.get("status", {}).get("state") == "following")
 
 
-def test_a_broker_that_is_away_is_told() -> None:
+def test_an_unavailable_broker_is_reported() -> None:
     with watched("kafka://localhost:1?patience_ms=1000", Topics("t")) as page, listening(page) as listener:
         parts = listener.until(lambda parts: parts.get("status", {}).get("state") == "away")
         assert "localhost:1" in parts["status"]["problem"]
@@ -175,14 +177,12 @@ def test_a_tail_begins_near_the_end_and_skips_a_flood(bus: Bus, topics: Topics) 
 def test_a_board_keeps_the_newest_only() -> None:
     board = Board()
     for number in range(1000):
-        board.take(Prediction(request_id=str(number), status="no-model"), number)
-        board.take(_letter(number), number)
-        board.take(
+        board.add(Prediction(request_id=str(number), status="no-model"), number)
+        board.add(_letter(number), number)
+        board.add(
             LedgerRecord(number=number, kind="train", reason="r", configuration_digest="0" * 64, code="1"), number
         )
-        board.take(
-            Evaluation(generation=number, digest="0" * 64, samples=1, seen=0.5, unseen=0.5, harmonic=0.5), number
-        )
+        board.add(Evaluation(generation=number, digest="0" * 64, samples=1, seen=0.5, unseen=0.5, harmonic=0.5), number)
     parts = board.parts()
     assert [p["request_id"] for p in parts["predictions"]] == [str(n) for n in range(999, 999 - PREDICTIONS, -1)]
     assert [len(parts[name]) for name in ("predictions", "letters", "windows")] == [25, 25, 100]
@@ -192,7 +192,7 @@ def test_a_board_keeps_the_newest_only() -> None:
 def test_an_evaluation_made_again_counts_once() -> None:
     board = Board()
     for generation, share in ((1, 0.1), (2, 0.2), (1, 0.3)):
-        board.take(Evaluation(generation=generation, digest="0" * 64, samples=1, seen=share), 0)
+        board.add(Evaluation(generation=generation, digest="0" * 64, samples=1, seen=share), 0)
     assert (board.evaluated, board.parts()["accuracy"]["seen"]) == (2, 0.2)
     assert board.parts()["accuracy"]["evaluated"].count("seen 30.0") == 1
 

@@ -71,7 +71,7 @@ def test_there_is_nothing_else(server: LiveServer, path: str) -> None:
 
 
 @pytest.mark.parametrize("method", ["POST", "PUT", "DELETE", "PATCH", "OPTIONS", "HEAD"])
-def test_it_can_only_be_read(server: LiveServer, method: str) -> None:
+def test_it_is_read_only(server: LiveServer, method: str) -> None:
     answer, _ = ask(server, "/", method)
     assert (answer.status, answer.headers["Allow"]) == (405, "GET")
 
@@ -94,11 +94,11 @@ def test_only_the_names_of_this_machine_are_answered_to(server: LiveServer, host
     assert ask(server, path, host=host)[0].status == status
 
 
-def test_the_events_are_guarded_as_the_page_is(server: LiveServer) -> None:
+def test_the_events_have_the_same_guards_as_the_page(server: LiveServer) -> None:
     assert ask(server, "/events", host="evil.example")[0].status == 421
 
 
-def test_who_serves_the_world_answers_to_every_name(parts: Parts) -> None:
+def test_a_public_address_answers_to_every_name(parts: Parts) -> None:
     with closing(LiveServer("0.0.0.0", 0, parts)) as opened:
         assert ask(opened, "/", host="stream.example")[0].status == 200
 
@@ -111,31 +111,31 @@ def test_a_taken_port_is_one_clear_sentence(server: LiveServer, parts: Parts) ->
         LiveServer("127.0.0.1", port, parts)
 
 
-def test_events_tell_everything_and_then_what_changed(server: LiveServer, parts: Parts) -> None:
+def test_events_have_everything_first_and_then_the_changes(server: LiveServer, parts: Parts) -> None:
     with listening(server.url) as listener:
-        listener.until(lambda told: told.get("status", {}).get("state") == "following")
+        listener.until(lambda parts: parts.get("status", {}).get("state") == "following")
         parts.put(lag={"features": 3}, status={"state": "following", "problem": None})
-        assert listener.until(lambda told: "lag" in told)["lag"] == {"features": 3}
+        assert listener.until(lambda parts: "lag" in parts)["lag"] == {"features": 3}
 
 
 def test_events_never_break_out_of_their_line(server: LiveServer, parts: Parts) -> None:
     hostile = "a\n\nevent: status\ndata: {}\n\n\r\u2028</script>"
     with listening(server.url) as listener:
         parts.put(letters=[hostile])
-        assert listener.until(lambda told: "letters" in told)["letters"] == [hostile]
+        assert listener.until(lambda parts: "letters" in parts)["letters"] == [hostile]
         assert listener.parts["status"]["state"] == "following"
 
 
-def test_silence_is_filled_with_beats(parts: Parts, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_idle_connection_gets_beats(parts: Parts, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(live_server, "BEAT_SECONDS", 0.05)
     with closing(LiveServer("127.0.0.1", 0, parts)) as opened, listening(opened.url) as listener:
-        listener.until(lambda told: "beat" in told)
+        listener.until(lambda parts: "beat" in parts)
 
 
 def test_no_more_browsers_than_threads_can_be_spared(parts: Parts, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(live_server, "_BROWSERS", 1)
     with closing(LiveServer("127.0.0.1", 0, parts)) as opened, listening(opened.url) as listener:
-        listener.until(lambda told: "status" in told)
+        listener.until(lambda parts: "status" in parts)
         assert ask(opened, "/events")[0].status == 503
         assert ask(opened, "/")[0].status == 200
 
@@ -145,7 +145,7 @@ def test_a_browser_that_went_away_makes_room(parts: Parts, monkeypatch: pytest.M
     monkeypatch.setattr(live_server, "BEAT_SECONDS", 0.05)
     with closing(LiveServer("127.0.0.1", 0, parts)) as opened:
         with listening(opened.url) as listener:
-            listener.until(lambda told: "status" in told)
+            listener.until(lambda parts: "status" in parts)
         deadline = time.monotonic() + PATIENCE_SECONDS
         while True:
             try:
@@ -160,7 +160,7 @@ def test_closing_ends_open_streams_and_frees_the_port(parts: Parts) -> None:
     opened = LiveServer("127.0.0.1", 0, parts)
     port = int(opened.url.rstrip("/").rpartition(":")[2])
     with listening(opened.url) as listener:
-        listener.until(lambda told: "status" in told)
+        listener.until(lambda parts: "status" in parts)
         opened.close()
         with pytest.raises(AssertionError, match="the server has ended the stream"):
             listener.until(lambda _: False)
@@ -168,7 +168,7 @@ def test_closing_ends_open_streams_and_frees_the_port(parts: Parts) -> None:
         pass
 
 
-def test_parts_that_are_as_they_were_wake_nobody() -> None:
+def test_unchanged_parts_wake_nobody() -> None:
     parts = Parts()
     parts.put(a=1, b=2)
     assert parts.wait(0, 0) == (1, {"a": "1", "b": "2"})

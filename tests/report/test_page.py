@@ -14,7 +14,7 @@ from stream_cgzsl.report.page import render
 
 EVERY = [
     *("run", "one_window", "bare", "no_windows", "seen_only", "crowded", "hostile"),
-    *("ablation", "sweep", "empty_study", "unmeasured_study"),
+    *("ablation", "sweep", "empty_study", "unmeasured_study", "trickle", "few_shot", "trickle_study"),
 ]
 _VOID = {"meta", "link", "br", "input"}
 
@@ -92,7 +92,10 @@ def test_a_run_that_was_written_and_read_back_looks_the_same() -> None:
         ("bare", ["training", "windows", "again"]),
         ("no_windows", ["again"]),
         ("seen_only", ["accuracy", "paper", "similarity", "training", "windows", "again"]),
+        ("trickle", ["examples", "accuracy", "balance", "similarity", "training", "windows", "again"]),
         ("ablation", ["result", "rows", "again"]),
+        ("few_shot", ["examples", "again"]),
+        ("trickle_study", ["examples", "result", "rows", "again"]),
         ("empty_study", ["again"]),
     ],
 )
@@ -105,6 +108,22 @@ def test_every_chart_of_a_run_has_its_figures_in_a_table() -> None:
     assert outline.tags["figure"] == outline.tags["details"] == 14
     assert outline.tags["table"] == 15  # and one for the windows
     assert outline.tags["desc"] == 16  # the losses are three drawings in one figure
+
+
+def test_a_few_shot_study_has_a_line_per_learner_and_group_and_all_figures_in_tables() -> None:
+    text = render(documents.few_shot())
+    outline = Outline(text)
+    assert outline.tags["figure"] == outline.tags["table"] == 3
+    assert text.count('class="line overlaid') == 3 * 8
+    assert [f">{k}</text>" in text for k in (0, 1, 2, 3, 5, 10, 20)] == [True] * 7
+    assert '<th scope="row">5</th><td>72.5</td><td>64.5</td>' in text
+
+
+def test_a_group_without_classes_leaves_a_gap() -> None:
+    text = render(documents.trickle())
+    rows = re.findall(r'<tr data-at="[\d.]+"><th scope="row">(\d+)</th>((?:<td>[^<]*</td>){6})</tr>', text)
+    assert rows[0] == ("1", "<td>50.5</td><td>40.0</td>" + "<td>–</td>" * 4)
+    assert rows[-1][1].endswith("<td>64.0</td>")
 
 
 def test_every_window_has_its_row_and_its_whole_digest() -> None:

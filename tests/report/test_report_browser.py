@@ -1,4 +1,4 @@
-"""The report as a browser shows it: on a desk and on a phone, by day and by night, to eyes, keyboards and screen readers."""
+"""The report in a browser: on a desktop and a phone, light and dark, for eyes, keyboards and screen readers."""
 
 from __future__ import annotations
 
@@ -19,6 +19,9 @@ SCREENS = {
     "hostile": [(1280, "light")],
     "ablation": [(1280, "dark"), (390, "light")],
     "sweep": [(390, "dark")],
+    "trickle": [(1280, "dark"), (390, "light")],
+    "few_shot": [(1280, "light"), (390, "dark")],
+    "trickle_study": [(1280, "light")],
 }
 """On what each document is looked at."""
 
@@ -97,8 +100,10 @@ def test_a_chart_is_read_with_the_arrow_keys(browser: Browser, urls: dict[str, s
         slider.press("Home")
         slider.press("ArrowRight")
         second = documents.run().windows[1]
-        told = f"window 2, seen {second.seen_accuracy:.1f}, unseen {second.unseen_accuracy:.1f}, harmonic {second.harmonic:.1f}"
-        assert slider.get_attribute("aria-valuetext") == told
+        accuracies = (
+            f"seen {second.seen_accuracy:.1f}, unseen {second.unseen_accuracy:.1f}, harmonic {second.harmonic:.1f}"
+        )
+        assert slider.get_attribute("aria-valuetext") == f"window 2, {accuracies}"
         assert chart.locator(".tip").is_visible()
         slider.blur()
         assert not chart.locator(".tip").is_visible()
@@ -137,7 +142,7 @@ def test_without_scripts_it_says_the_same(browser: Browser, urls: dict[str, str]
         assert page.get_by_role("table").first.is_visible()
 
 
-def test_names_that_attack_are_only_text(browser: Browser, urls: dict[str, str]) -> None:
+def test_hostile_names_are_only_text(browser: Browser, urls: dict[str, str]) -> None:
     with visiting(browser, urls["hostile"]) as visit:
         page = visit.page
         assert page.title() == documents.HOSTILE + "CUB"

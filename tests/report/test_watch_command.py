@@ -14,6 +14,8 @@ from helpers import TOPICS, new_bus, sqlite_url
 
 from stream_cgzsl.cli import main
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_it_says_where_it_is_and_ends_cleanly(tmp_path: Path, number: int) -> None:
@@ -26,7 +28,7 @@ def test_it_says_where_it_is_and_ends_cleanly(tmp_path: Path, number: int) -> No
         assert process.stdout is not None
         line = process.stdout.readline()
         address, words = line.split(" ", 1)
-        assert words == "shows the stream; Ctrl-C ends it\n"
+        assert words == "shows the stream; press Ctrl-C to stop\n"
         with urlopen(address, timeout=20) as page:
             assert page.status == 200
         process.send_signal(number)
@@ -50,6 +52,6 @@ def test_a_taken_port_is_one_clear_line(tmp_path: Path) -> None:
     )
 
 
-def test_a_port_that_is_none_is_one_clear_line(capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_invalid_port_is_one_clear_line(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["watch", "--port", "eighty"]) == 2
     assert capsys.readouterr().err.startswith("stream-cgzsl: --port: port: ")

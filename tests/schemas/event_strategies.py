@@ -18,6 +18,7 @@ from stream_cgzsl.schemas import (
     Evaluation,
     Event,
     Feature,
+    FeedTask,
     Genesis,
     Holdout,
     LedgerRecord,
@@ -33,7 +34,7 @@ from stream_cgzsl.schemas import (
     StateChunk,
     Withdrawal,
 )
-from stream_cgzsl.schemas.event import Part
+from stream_cgzsl.schemas.event import Model
 
 # every character but controls, line and paragraph separators, and halves of surrogate pairs
 names = st.text(st.characters(exclude_categories=["Cc", "Cs", "Zl", "Zp"]), min_size=1, max_size=256)
@@ -61,8 +62,8 @@ _offsets = st.integers(-86_399, 86_399).map(lambda seconds: timezone(timedelta(s
 times = st.datetimes(datetime(2, 1, 1), datetime(9998, 12, 31), timezones=_offsets)
 
 
-def _builds(model: type[Part], **fields: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
-    """As `st.builds`, for every field there is: a new one that is not given here would never be tested."""
+def _builds(model: type[Model], **fields: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
+    """Like `st.builds`, but every field must be given: otherwise a new one would never be tested."""
     assert set(fields) == set(model.model_fields), (model, set(fields) ^ set(model.model_fields))
     return st.builds(model, **fields)
 
@@ -94,12 +95,14 @@ EVENTS: dict[type[Event], st.SearchStrategy[Event]] = {
         Boundary,
         reason=names,
         cut=_maybe(st.dictionaries(names, st.dictionaries(partitions, counts, max_size=3), max_size=3)),
+        feed=_maybe(_builds(FeedTask, name=names, task=st.integers(1, 2**63 - 1))),
     ),
     Rollback: _builds(Rollback, to=counts, reason=names),
     LedgerRecord: _builds(
         LedgerRecord,
         number=counts,
         kind=st.sampled_from(["genesis", "train", "describe", "failed", "rollback"]),
+        policy=_maybe(names),
         reason=names,
         genesis=_maybe(
             _builds(
@@ -147,6 +150,7 @@ EVENTS: dict[type[Event], st.SearchStrategy[Event]] = {
         seen=st.booleans(),
         generation=counts,
         name=_maybe(names),
+        examples=_maybe(counts),
     ),
     Withdrawal: _builds(Withdrawal, class_id=names),
     StateChunk: _builds(
@@ -180,6 +184,7 @@ EVENTS: dict[type[Event], st.SearchStrategy[Event]] = {
         per_class=st.dictionaries(names, shares, max_size=3),
         best=st.dictionaries(names, shares, max_size=3),
         movement=st.dictionaries(names, numbers, max_size=3),
+        by_examples=st.dictionaries(names, shares, max_size=3),
     ),
     DeadLetter: _builds(
         DeadLetter,

@@ -184,13 +184,7 @@ CASES = [
     Case("invalid-field", "no base64", "state", b"0", b'{"count":1,"window":1,"data":"a"}'),
     Case("invalid-field", "base64 of another script", "state", b"0", '{"count":1,"window":1,"data":"ааа="}'.encode()),
     Case("invalid-field", "no bytes", "state", b"0", b'{"count":1,"window":1,"data":""}'),
-    Case(
-        "invalid-field",
-        "an infinite fact",
-        "windows",
-        b"1",
-        INFINITE_FACT,
-    ),
+    Case("invalid-field", "an infinite fact", "windows", b"1", INFINITE_FACT),
     Case("invalid-field", "a share above one", "evaluations", b"1", json_of(digest=SHA, samples=1, seen=1.5)),
     Case("invalid-field", "a fact that is NaN", "windows", b"1", INFINITE_FACT.replace(b"1e999", b"NaN")),
     Case(

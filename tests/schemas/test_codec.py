@@ -1,4 +1,4 @@
-"""Every event, in both encodings, comes back as it went in; and the bytes are those the contract names."""
+"""Every event survives both encodings, and the bytes are those of the contract."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from stream_cgzsl.schemas import (
     Boundary,
     DeadLetter,
     Encoding,
+    Evaluation,
     Event,
     Feature,
     Holdout,
@@ -64,7 +65,7 @@ def test_every_record_comes_back_bit_for_bit(model: type[Event], encoding: Encod
 def test_the_bits_of_odd_numbers_survive(bits: str, numbers: str, encoding: Encoding) -> None:
     width = np.dtype(bits).itemsize * 8
     exponent = {32: 0x7F800000, 16: 0x7C00}[width]
-    # zero, the smallest and largest subnormal, the smallest and largest normal, one and its neighbour; then all negative
+    # zero, the smallest and largest subnormal and normal, one and its neighbour; then all of them negative
     smallest_normal = exponent & -exponent
     odd = [0, 1, smallest_normal - 1, smallest_normal, exponent - 1, 0x3F800000 >> (32 - width), 0x3C01]
     vector = np.array(odd + [1 << (width - 1) | pattern for pattern in odd], bits).view(numbers)
@@ -132,15 +133,27 @@ def test_a_projection_in_binary() -> None:
     )
 
 
+def test_a_projection_says_how_many_examples_its_class_has_had() -> None:
+    event = Projection(class_id="zebra", vector=np.ones(1), bias=0.5, seen=False, generation=7, examples=0)
+    message = encode(event)
+    assert message.headers[-1] == ("ce_examples", b"0")
+    assert read("projections", message) == event
+    older = read("projections", message._replace(headers=message.headers[:-1]))
+    assert older == event.model_copy(update={"examples": None})
+
+
+def test_an_evaluation_from_before_accuracy_by_examples_is_read() -> None:
+    value = b'{"type":"cgzsl.evaluation.v1","generation":1,"digest":"%b","samples":2,"per_class":{"a":0.5},"best":{}}'
+    assert decode("evaluations", b"1", value % (b"0" * 64)) == Evaluation(
+        generation=1, digest="0" * 64, samples=2, per_class={"a": 0.5}, by_examples={}
+    )
+
+
 def test_a_chunk_in_binary() -> None:
     assert encode(StateChunk(chunk=3, count=5, window=9, data=b"\xff\x00")) == Message(
         key=b"3",
         value=b"\xff\x00",
-        headers=(
-            ("content-type", b"application/octet-stream"),
-            ("ce_count", b"5"),
-            ("ce_window", b"9"),
-        ),
+        headers=(("content-type", b"application/octet-stream"), ("ce_count", b"5"), ("ce_window", b"9")),
     )
 
 
@@ -207,7 +220,7 @@ def test_json_takes_id_and_time_from_cloudevents_headers() -> None:
     assert event == Feature(class_id="zebra", vector=np.ones(1), id="img-7", time=NOON)
 
 
-def test_the_object_itself_goes_before_its_headers() -> None:
+def test_the_object_takes_precedence_over_headers() -> None:
     event = decode("samples", b"r", b'{"vector":[1],"id":"inside"}', (("ce_id", b"outside"),))
     assert event == Sample(request_id="r", vector=np.ones(1), id="inside")
 
@@ -218,7 +231,7 @@ def test_a_null_header_is_no_header() -> None:
     assert event == Feature(class_id="zebra", vector=np.zeros(1))
 
 
-def test_other_peoples_headers_may_repeat_and_hold_anything() -> None:
+def test_foreign_headers_may_repeat_and_contain_anything() -> None:
     headers = (("ce_dtype", b"float32"), ("trace", b"\xff"), ("trace", b""), ("ce_other", b"\xff"), ("ce_other", b""))
     assert decode("samples", b"r", bytes(4), headers) == Sample(request_id="r", vector=np.zeros(1))
 

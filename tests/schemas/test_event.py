@@ -1,4 +1,4 @@
-"""What every event can and cannot do."""
+"""What all events have in common."""
 
 from __future__ import annotations
 

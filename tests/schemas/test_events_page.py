@@ -1,4 +1,4 @@
-"""docs/events.md: its tables are the code's, and its snippets produce the events they say."""
+"""docs/events.md: its tables match the code, and its snippets produce the events they claim."""
 
 from __future__ import annotations
 
@@ -30,10 +30,10 @@ from stream_cgzsl.schemas import (
     encode,
 )
 from stream_cgzsl.schemas.errors import REASONS, STREAM_REASONS
-from stream_cgzsl.schemas.layout import READINGS
+from stream_cgzsl.schemas.layout import ROLE_DECODERS
 
 PAGE = (Path(__file__).parents[2] / "docs" / "events.md").read_text()
-KEPT = {"keep": "for ever", "expire": "as you like", "compact": "newest of a key"}
+KEPT = {"keep": "for ever", "expire": "as you like", "compact": "newest per key"}
 
 
 def blocks(language: str) -> list[str]:
@@ -66,7 +66,7 @@ def read(topic: str, key: bytes | None, value: bytes | None, headers: Any = ()) 
 # ---- tables
 
 
-def test_the_topic_table_is_the_codes() -> None:
+def test_the_topic_table_matches_the_code() -> None:
     def row(role: Role) -> list[str]:
         events = ", ".join(f"`{event.type_name()}`" for event in role.events)
         if role.tombstone:
@@ -78,11 +78,11 @@ def test_the_topic_table_is_the_codes() -> None:
 
 
 def test_the_header_table_has_every_header_of_the_inputs() -> None:
-    understood = READINGS["attributes"].headers | READINGS["samples"].headers
+    understood = ROLE_DECODERS["attributes"].headers | ROLE_DECODERS["samples"].headers
     assert {row[0].strip("`") for row in table("header")} == understood - {"content-type"}
 
 
-def test_the_reasons_are_the_codes() -> None:
+def test_the_reasons_match_the_code() -> None:
     assert {row[0].strip("`"): row[1] for row in table("reason")} == REASONS | STREAM_REASONS
 
 
@@ -147,8 +147,8 @@ def test_the_encode_snippet_makes_a_feature() -> None:
 def test_the_console_snippets_make_every_input() -> None:
     found = []
     for block in blocks("sh"):
-        command, lines = re.fullmatch(r"(.*) <<'END'\n(.*)END\n", block, flags=re.DOTALL).groups()  # type: ignore[union-attr]
-        topic = re.search(r"--topic (\S+)", command)[1]  # type: ignore[index]
+        ((command, lines),) = re.findall(r"^(.*) <<'END'\n(.*)END\n$", block, flags=re.DOTALL)
+        (topic,) = re.findall(r"--topic (\S+)", command)
         properties = dict(re.findall(r"--reader-property ([a-z.]+)='?([^'\s]+)'?", command))
         for line in lines.splitlines():
             key, value = line.split(properties["key.separator"], 1) if "parse.key" in properties else (None, line)

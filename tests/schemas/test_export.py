@@ -1,4 +1,4 @@
-"""The contract in files: what is checked in is what the code says, and what the code writes is what they allow."""
+"""The exported contract: the files in the repository match the code, and the code writes what they allow."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ VALIDATORS = {
 
 
 def test_what_is_checked_in_is_what_is_exported() -> None:
-    """Where this fails on purpose: `stream-cgzsl schemas export schemas`, and look at the difference."""
+    """After an intended change: `stream-cgzsl schemas export schemas`, and review the difference."""
     there = {
         path.relative_to(FOLDER).as_posix(): path.read_bytes()
         for path in (FOLDER / "asyncapi.json", *(FOLDER / "json").iterdir())
@@ -66,7 +66,7 @@ _small = st.none() | st.booleans() | st.integers() | st.floats(-2, 2) | st.sampl
 @settings(max_examples=60, deadline=None)
 @given(data=st.data())
 def test_every_json_record_we_read_fits_its_schema(event: type[Event], data: st.DataObject) -> None:
-    """Good objects with fields replaced, so that some are still good: whatever is accepted, the schema allows."""
+    """Valid objects with some fields replaced: what the decoder still accepts, the schema allows."""
     document = json.loads(encode(data.draw(EVENTS[event]), "json").value or b"")
     for name in data.draw(st.lists(st.sampled_from(sorted(document)), max_size=2, unique=True)):
         document[name] = data.draw(_small | st.lists(_small, max_size=3) | st.dictionaries(st.text(max_size=3), _small))

@@ -13,18 +13,18 @@ from pydantic import TypeAdapter, ValidationError
 from stream_cgzsl.schemas.fields import (
     Blob,
     Count,
-    Facts,
     Flag,
+    Fraction,
+    JsonObject,
     Name,
+    NonEmptyBytes,
     Number,
     Partition,
     Positive,
-    Share,
-    SomeBytes,
     Text,
     Time,
     Whole,
-    whole_from_text,
+    parse_whole,
 )
 
 INT64 = 2**63 - 1
@@ -49,7 +49,7 @@ NOON = datetime(2025, 1, 31, 12, tzinfo=UTC)
         (Number, 1, 1.0),
         (Number, np.float32(0.1), 0.10000000149011612),
         (Number, np.float64(0.25), 0.25),
-        (Share, 1, 1.0),
+        (Fraction, 1, 1.0),
         (Flag, True, True),
         (Flag, np.False_, False),
         (Time, NOON, NOON),
@@ -61,9 +61,9 @@ NOON = datetime(2025, 1, 31, 12, tzinfo=UTC)
         (Blob, b"\xff", b"\xff"),
         (Blob, "/w==", b"\xff"),
         (Blob, "", b""),
-        (SomeBytes, b"\x00", b"\x00"),
-        (Facts, {"a": (1, None), "b": {"c": np.float64(0.5)}}, {"a": [1, None], "b": {"c": 0.5}}),
-        (Facts, {"big": 10**400}, {"big": 10**400}),
+        (NonEmptyBytes, b"\x00", b"\x00"),
+        (JsonObject, {"a": (1, None), "b": {"c": np.float64(0.5)}}, {"a": [1, None], "b": {"c": 0.5}}),
+        (JsonObject, {"big": 10**400}, {"big": 10**400}),
     ],
 )
 def test_a_field_keeps(kind: Any, given: Any, kept: Any) -> None:
@@ -115,9 +115,9 @@ def _nested(depth: int) -> dict[str, Any]:
         (Number, 10**400),
         (Number, "1"),
         (Number, True),
-        (Share, 1.0000001),
-        (Share, float("nan")),
-        (Share, "0.5"),
+        (Fraction, 1.0000001),
+        (Fraction, float("nan")),
+        (Fraction, "0.5"),
         (Flag, 1),
         (Flag, "true"),
         (Flag, None),
@@ -133,15 +133,15 @@ def _nested(depth: int) -> dict[str, Any]:
         (Blob, "/w==\n"),
         (Blob, "ä"),
         (Blob, 1),
-        (SomeBytes, b""),
-        (SomeBytes, ""),
-        (Facts, {"x": float("nan")}),
-        (Facts, {"x": "half a pair \ud800"}),
-        (Facts, {"half a pair \ud800": 1}),
-        (Facts, {"x": object()}),
-        (Facts, {"x": 10**5000}),
-        (Facts, _nested(300)),
-        (Facts, [1]),
+        (NonEmptyBytes, b""),
+        (NonEmptyBytes, ""),
+        (JsonObject, {"x": float("nan")}),
+        (JsonObject, {"x": "half a pair \ud800"}),
+        (JsonObject, {"half a pair \ud800": 1}),
+        (JsonObject, {"x": object()}),
+        (JsonObject, {"x": 10**5000}),
+        (JsonObject, _nested(300)),
+        (JsonObject, [1]),
     ],
     ids=lambda item: type(item).__name__,
 )
@@ -153,6 +153,6 @@ def test_a_field_refuses(kind: Any, given: Any) -> None:
 @pytest.mark.parametrize(
     "text", ["", "07", "+7", "7.0", " 7", "1_000", "٧", "9" * 5000], ids=lambda text: ascii(text)[:9]
 )
-def test_a_whole_number_has_one_spelling(text: str) -> None:
+def test_a_whole_number_has_one_canonical_form(text: str) -> None:
     with pytest.raises(ValueError, match=r"^a whole number in decimal digits is expected$"):
-        whole_from_text(text)
+        parse_whole(text)

@@ -1,4 +1,4 @@
-"""The error itself: short, printable, and whole after a journey between processes."""
+"""The error itself: short, printable, and complete after pickling."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from stream_cgzsl.schemas import InvalidEvent
 from stream_cgzsl.schemas.errors import REASONS, STREAM_REASONS, printable, shown
 
 
-def test_it_tells_the_whole_story_in_one_line() -> None:
+def test_the_whole_message_is_one_line() -> None:
     error = InvalidEvent("not-json", "the value is a list", "an object", "Send one object.")
     assert error.at("cgzsl.control", 0, 12) == (
         "cgzsl.control/0 offset 12: not-json: the value is a list; expected an object. Send one object."
@@ -23,7 +23,7 @@ def test_it_tells_the_whole_story_in_one_line() -> None:
 
 
 @pytest.mark.parametrize("travel", [copy.copy, copy.deepcopy, lambda error: pickle.loads(pickle.dumps(error))])
-def test_it_travels_whole(travel: Any) -> None:
+def test_it_can_be_copied_and_pickled(travel: Any) -> None:
     error = InvalidEvent("not-json", "a\nb", "an object", "Send one object.")
     there = travel(error)
     assert (type(there), str(there), vars(there)) == (InvalidEvent, str(error), vars(error))
@@ -41,7 +41,7 @@ def test_it_travels_whole(travel: Any) -> None:
         ("\x00" * 100, "\\x00" * 49 + "\\x0…"),
     ],
 )
-def test_texts_are_made_fit_for_a_log(text: str, printed: str) -> None:
+def test_texts_are_made_printable(text: str, printed: str) -> None:
     assert printable(text) == printed
 
 
@@ -79,7 +79,7 @@ def slugs_in(path: Path) -> set[str]:
     }
 
 
-def test_every_reason_given_anywhere_is_listed() -> None:
+def test_every_reason_in_the_code_is_listed() -> None:
     root = Path(__file__).parents[2]
     sources = [path for folder in ("schemas", "stream_cgzsl", "workers") for path in (root / folder).rglob("*.py")]
     given = {slug for path in sources for slug in slugs_in(path)}

@@ -1,4 +1,4 @@
-"""Vectors in models: what is taken, what becomes of it, and that every number is looked at."""
+"""Vectors in models: what is accepted, how it is converted, and that every number is checked."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ def test_anything_else_is_refused(given: Any) -> None:
 @pytest.mark.filterwarnings("error")
 @pytest.mark.parametrize("dtype", ["<f4", "<f2"])
 @pytest.mark.parametrize("odd", [np.nan, np.inf, -np.inf])
-def test_one_odd_number_is_found_wherever_it_stands(dtype: str, odd: float) -> None:
+def test_one_odd_number_is_found_at_any_position(dtype: str, odd: float) -> None:
     largest = np.full(67, np.finfo(dtype).max, dtype)  # numbers whose sum or square would overflow are fine
     spoilt = [largest.copy() for _ in largest]
     for place, array in enumerate(spoilt):

@@ -1,4 +1,4 @@
-"""When a window closes and where: each policy alone, on a real file with a clock that is told the time."""
+"""When and where a window closes: each policy alone, on a real file, with a clock that the test sets."""
 
 from __future__ import annotations
 
@@ -13,7 +13,8 @@ from helpers import CLASSES, TOPICS, Producer, new_bus, sqlite_url
 
 from stream_cgzsl.bus import Bus
 from stream_cgzsl.schemas import Feature
-from stream_cgzsl.windows.cuts import DATA_ROLES, Count, Cut, Describe, EventTime, MaxAge, Policy, Stream
+from stream_cgzsl.windows.cuts import Count, Cut, Describe, EventTime, MaxAge, Policy, Stream
+from stream_cgzsl.windows.offsets import DATA_ROLES
 
 A, B, C = CLASSES[:3]
 
@@ -45,7 +46,7 @@ def stream(bus: Bus, clock: Clock) -> Stream:
 
 
 def look(policy: Policy, stream: Stream) -> Cut | None:
-    """Asks, and where the window closes opens the next one behind it, as a planner does."""
+    """Asks the policy. If the window closes, the next one starts where it ended, as in a planner."""
     cut = policy.look(stream)
     if cut is not None:
         stream.starts = {role: dict(ends) for role, ends in cut.ends.items()}
@@ -53,7 +54,7 @@ def look(policy: Policy, stream: Stream) -> Cut | None:
 
 
 def features(bus: Bus, counts: dict[int, int], time_ms: int | None = None) -> None:
-    """So many features in each partition, of this time."""
+    """Sends so many features to each partition, with this event time."""
     time = None if time_ms is None else datetime.fromtimestamp(time_ms / 1000, UTC)
     event = Feature(class_id=A, vector=np.ones(16, np.float32), time=time)
     for partition, count in counts.items():
@@ -63,7 +64,7 @@ def features(bus: Bus, counts: dict[int, int], time_ms: int | None = None) -> No
 # ---- describe
 
 
-def test_an_idle_stream_is_left_alone(stream: Stream, clock: Clock) -> None:
+def test_an_idle_stream_has_no_windows(stream: Stream, clock: Clock) -> None:
     policy = Describe(2.0)
     for _ in range(3):
         assert look(policy, stream) is None
@@ -81,13 +82,13 @@ def test_descriptions_close_a_window_after_a_pause(bus: Bus, stream: Stream, clo
     clock.now += 0.1
     ends = bus.end_offsets(TOPICS["attributes"])
     assert look(policy, stream) == Cut(
-        "describe", "describe", {"attributes": ends, "features": {0: 0, 1: 0}, "holdout": {0: 0, 1: 0}}
+        "describe", "describe", "describe", {"attributes": ends, "features": {0: 0, 1: 0}, "holdout": {0: 0, 1: 0}}
     )
     clock.now += 100
     assert look(policy, stream) is None
 
 
-def test_each_description_begins_the_pause_again(bus: Bus, stream: Stream, clock: Clock) -> None:
+def test_every_description_restarts_the_pause(bus: Bus, stream: Stream, clock: Clock) -> None:
     policy, producer = Describe(2.0), Producer(bus)
     for class_id in (A, B, C):
         producer.describe(class_id)
@@ -99,7 +100,7 @@ def test_each_description_begins_the_pause_again(bus: Bus, stream: Stream, clock
     assert cut is not None and sum(cut.ends["attributes"].values()) == 3
 
 
-def test_a_producer_that_never_pauses_is_not_waited_for_for_ever(bus: Bus, stream: Stream, clock: Clock) -> None:
+def test_a_producer_that_never_pauses_is_not_waited_for_forever(bus: Bus, stream: Stream, clock: Clock) -> None:
     policy, producer = Describe(2.0), Producer(bus)
     closed = []
     for second in range(31):
@@ -110,10 +111,10 @@ def test_a_producer_that_never_pauses_is_not_waited_for_for_ever(bus: Bus, strea
     assert closed == [10, 21]
 
 
-def test_descriptions_that_come_while_a_window_is_learned_have_their_own_pause(
+def test_a_description_that_arrives_while_a_window_is_learned_has_its_own_pause(
     bus: Bus, stream: Stream, clock: Clock
 ) -> None:
-    """Another policy closes the window meanwhile; an old pause must not count for a new description."""
+    """Another policy closed the window in between: the old pause must not count for a new description."""
     policy, producer = Describe(2.0), Producer(bus)
     producer.describe(A)
     assert look(policy, stream) is None
@@ -129,7 +130,7 @@ def test_descriptions_that_come_while_a_window_is_learned_have_their_own_pause(
 # ---- count
 
 
-def test_a_count_is_waited_for(bus: Bus, stream: Stream) -> None:
+def test_a_window_closes_at_its_count(bus: Bus, stream: Stream) -> None:
     policy = Count(5)
     features(bus, {0: 4})
     assert look(policy, stream) is None
@@ -137,6 +138,7 @@ def test_a_count_is_waited_for(bus: Bus, stream: Stream) -> None:
     Producer(bus).describe(A)
     assert look(policy, stream) == Cut(
         "train",
+        "count",
         "count",
         {"features": {0: 4, 1: 1}, "attributes": bus.end_offsets(TOPICS["attributes"]), "holdout": {0: 0, 1: 0}},
     )
@@ -152,7 +154,7 @@ def test_a_count_is_waited_for(bus: Bus, stream: Stream) -> None:
         ({0: 100, 1: 1}, {0: 6, 1: 0}),
     ],
 )
-def test_partitions_give_in_proportion_to_what_waits(
+def test_partitions_contribute_in_proportion_to_their_backlog(
     bus: Bus, stream: Stream, waiting: dict[int, int], taken: dict[int, int]
 ) -> None:
     features(bus, waiting)
@@ -160,7 +162,7 @@ def test_partitions_give_in_proportion_to_what_waits(
     assert cut is not None and cut.ends["features"] == taken
 
 
-def test_a_backlog_is_worked_off_window_by_window_and_nothing_starves(bus: Bus, stream: Stream) -> None:
+def test_a_backlog_is_processed_window_by_window_and_no_partition_starves(bus: Bus, stream: Stream) -> None:
     features(bus, {0: 30, 1: 3})
     policy, sizes = Count(10), []
     while cut := policy.look(stream):
@@ -175,7 +177,7 @@ def test_a_backlog_is_worked_off_window_by_window_and_nothing_starves(bus: Bus, 
 # ---- max-age
 
 
-def test_age_counts_from_the_first_feature_noticed(bus: Bus, stream: Stream, clock: Clock) -> None:
+def test_the_age_counts_from_the_first_feature_noticed(bus: Bus, stream: Stream, clock: Clock) -> None:
     policy = MaxAge(10)
     assert look(policy, stream) is None
     clock.now += 100
@@ -186,7 +188,7 @@ def test_age_counts_from_the_first_feature_noticed(bus: Bus, stream: Stream, clo
     assert look(policy, stream) is None
     clock.now += 1
     cut = look(policy, stream)
-    assert cut is not None and (cut.kind, cut.reason, cut.ends["features"]) == ("train", "max-age", {0: 1, 1: 2})
+    assert cut is not None and (cut.kind, cut.policy, cut.ends["features"]) == ("train", "max-age", {0: 1, 1: 2})
     features(bus, {0: 1})
     clock.now += 5
     assert look(policy, stream) is None
@@ -194,7 +196,7 @@ def test_age_counts_from_the_first_feature_noticed(bus: Bus, stream: Stream, clo
     assert look(policy, stream) is not None
 
 
-def test_age_begins_anew_behind_a_window_someone_else_closed(bus: Bus, stream: Stream, clock: Clock) -> None:
+def test_the_age_starts_again_after_a_window_that_another_policy_closed(bus: Bus, stream: Stream, clock: Clock) -> None:
     policy = MaxAge(10)
     features(bus, {0: 1})
     look(policy, stream)
@@ -208,7 +210,7 @@ def test_age_begins_anew_behind_a_window_someone_else_closed(bus: Bus, stream: S
 # ---- event time
 
 
-def test_event_time_windows_close_when_every_partition_has_passed(bus: Bus, stream: Stream) -> None:
+def test_an_event_time_window_closes_when_every_partition_has_passed_its_end(bus: Bus, stream: Stream) -> None:
     policy = EventTime(10, 0, 1e9, None)
     features(bus, {0: 2, 1: 1}, 12_000)
     assert look(policy, stream) is None
@@ -217,13 +219,13 @@ def test_event_time_windows_close_when_every_partition_has_passed(bus: Bus, stre
     features(bus, {1: 1}, 29_000)
     cut = look(policy, stream)
     assert cut is not None
-    assert (cut.kind, cut.reason, cut.ends["features"], cut.until_ms) == ("train", "event-time", {0: 2, 1: 1}, 20_000)
+    assert (cut.kind, cut.policy, cut.ends["features"], cut.until_ms) == ("train", "event-time", {0: 2, 1: 1}, 20_000)
     features(bus, {0: 1, 1: 1}, 30_000)
     cut = look(policy, stream)
     assert cut is not None and (cut.ends["features"], cut.until_ms) == ({0: 3, 1: 2}, 30_000)
 
 
-def test_a_delay_waits_for_latecomers(bus: Bus, stream: Stream) -> None:
+def test_a_delay_leaves_time_for_late_records(bus: Bus, stream: Stream) -> None:
     policy = EventTime(10, 5, 1e9, None)
     features(bus, {0: 1, 1: 1}, 12_000)
     features(bus, {0: 1, 1: 1}, 24_000)
@@ -256,7 +258,7 @@ def test_late_records_join_the_next_window(bus: Bus, stream: Stream) -> None:
     assert cut is not None and (cut.ends["features"], cut.until_ms) == ({0: 3, 1: 2}, 30_000)
 
 
-def test_event_time_goes_on_where_the_ledger_ended(bus: Bus, stream: Stream) -> None:
+def test_event_time_continues_where_the_ledger_ended(bus: Bus, stream: Stream) -> None:
     policy = EventTime(10, 0, 1e9, until_ms=40_000)
     features(bus, {0: 1, 1: 1}, 12_000)
     features(bus, {0: 1, 1: 1}, 45_000)
@@ -266,7 +268,7 @@ def test_event_time_goes_on_where_the_ledger_ended(bus: Bus, stream: Stream) -> 
     assert cut is not None and (cut.ends["features"], cut.until_ms) == ({0: 2, 1: 2}, 50_000)
 
 
-def test_one_clock_that_is_ahead_does_not_stop_the_stream(bus: Bus, stream: Stream) -> None:
+def test_a_producer_whose_clock_is_ahead_does_not_stop_the_stream(bus: Bus, stream: Stream) -> None:
     """A record of tomorrow was learned in a window closed by a marker; today's records must still be learned."""
     policy = EventTime(10, 0, 1e9, None)
     features(bus, {0: 1, 1: 1}, 86_400_000)
@@ -280,20 +282,24 @@ def test_one_clock_that_is_ahead_does_not_stop_the_stream(bus: Bus, stream: Stre
 # ---- what every policy relies on
 
 
-def test_the_ends_of_features_are_asked_for_before_those_of_attributes(bus: Bus, stream: Stream) -> None:
-    """A class described and a feature of it sent between the two questions: the class is in the cut, the feature not."""
-    asked: list[str] = []
-    original = bus.end_offsets
+def test_a_class_described_before_its_feature_is_never_cut_from_it(bus: Bus, stream: Stream) -> None:
+    """Both arrive while the ends are looked up: the cut has the description and not the feature."""
+    original, sent = bus.end_offsets, False
 
     def end_offsets(topic: str) -> dict[int, int]:
-        asked.append(topic)
-        return original(topic)
+        nonlocal sent
+        found = original(topic)
+        if not sent:
+            sent = True
+            Producer(bus).describe(A)
+            features(bus, {0: 1})
+        return found
 
     bus.end_offsets = end_offsets  # type: ignore[method-assign]
-    stream.all_ends()
-    assert asked == [TOPICS["features"], TOPICS["attributes"], TOPICS["holdout"]]
+    ends = stream.all_ends()
+    assert (sum(ends["features"].values()), sum(ends["attributes"].values())) == (0, 1)
 
 
-def test_a_topic_made_anew_never_ends_before_the_window_starts(stream: Stream) -> None:
+def test_a_recreated_topic_never_ends_before_the_window_starts(stream: Stream) -> None:
     stream.starts["features"] = {0: 7, 1: 0}
     assert stream.ends("features") == {0: 7, 1: 0}

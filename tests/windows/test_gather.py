@@ -1,4 +1,4 @@
-"""A window is what stands between two cuts: delivery changes nothing, and every record is accounted for."""
+"""A window is what lies between two cuts: the order of delivery changes nothing, and every record is accounted for."""
 
 from __future__ import annotations
 
@@ -27,7 +27,8 @@ from stream_cgzsl.bus import Bus
 from stream_cgzsl.bus.topics import Topics
 from stream_cgzsl.errors import Cancelled, Expired
 from stream_cgzsl.schemas import Attribute, Encoding, Event, Feature, Range, Retirement, encode
-from stream_cgzsl.windows.gather import Gathered, Gatherer, hash_id
+from stream_cgzsl.windows.gather import Gathered, Gatherer
+from stream_cgzsl.windows.validation import hash_id
 
 A, B, C = CLASSES[:3]
 NOBODY: frozenset[str] = frozenset()
@@ -76,22 +77,22 @@ def test_a_window_holds_descriptions_and_examples_by_class(bus: Bus, producer: P
 # ---- delivery does not matter
 
 
-def told(class_ids: tuple[str, ...], dtype: type = np.float32) -> list[tuple[str, Event]]:
-    """The same story in numbers every format holds exactly, with one record that has no id and one repeat."""
+def events_of(class_ids: tuple[str, ...], dtype: type = np.float32) -> list[tuple[str, Event]]:
+    """The same events in numbers that every format represents exactly; some have no id, some are sent twice."""
     rng = np.random.default_rng(5)
-    story: list[tuple[str, Event]] = [
+    events: list[tuple[str, Event]] = [
         ("attributes", Attribute(class_id=c, vector=rng.integers(0, 9, 8).astype(dtype), name=f"n {c}"))
         for c in class_ids
     ]
     for class_id in class_ids:
         for number in range(6):
             vector = (rng.integers(0, 2048, 16) / 256).astype(dtype)
-            story.append(("features", Feature(class_id=class_id, vector=vector, id=f"{class_id}{number}")))
+            events.append(("features", Feature(class_id=class_id, vector=vector, id=f"{class_id}{number}")))
             if number == 2:
-                story.append(("features", Feature(class_id=class_id, vector=vector)))
+                events.append(("features", Feature(class_id=class_id, vector=vector)))
             if number == 3:
-                story.append(story[-1])
-    return story
+                events.append(events[-1])
+    return events
 
 
 def gathered_from(
@@ -99,9 +100,9 @@ def gathered_from(
 ) -> Gathered:
     with new_bus(sqlite_url(directory, f"{partitions}-{poll}-{encoding}-{dtype.__name__}"), partitions) as bus:
         producer = Producer(bus, encoding=encoding)
-        story = told((A, B, C), dtype)
-        for number in np.random.default_rng(shuffle).permutation(len(story)):
-            role, event = story[number]
+        events = events_of((A, B, C), dtype)
+        for number in np.random.default_rng(shuffle).permutation(len(events)):
+            role, event = events[number]
             producer.events(role, event)
         return gather(bus, poll, budget)
 
@@ -117,8 +118,8 @@ def gathered_from(
         (3, 2, "json", np.float16),
     ],
 )
-@pytest.mark.parametrize(("budget", "kept"), [(10**9, 21), (8 * 16 * 4, 6)], ids=["all kept", "two a class"])
-def test_neither_partitions_polls_encoding_nor_order_matter(
+@pytest.mark.parametrize(("budget", "kept"), [(10**9, 21), (8 * 16 * 4, 6)], ids=["all kept", "two per class"])
+def test_partitions_polls_encoding_and_order_do_not_matter(
     tmp_path: Path, partitions: int, poll: int, encoding: Encoding, dtype: type, budget: int, kept: int
 ) -> None:
     plain = gathered_from(tmp_path, 1, 1000, "binary", np.float32, budget, shuffle=0)
@@ -128,7 +129,7 @@ def test_neither_partitions_polls_encoding_nor_order_matter(
     assert sum(len(e.rows) for e in plain.window.features.values()) == kept
 
 
-def test_a_record_of_one_number_changed_is_seen_in_the_digest(tmp_path: Path) -> None:
+def test_one_changed_number_changes_the_digest(tmp_path: Path) -> None:
     digests = set()
     for name, nudge in (("same", 0.0), ("again", 0.0), ("changed", 1e-6)):
         with new_bus(sqlite_url(tmp_path, name)) as bus:
@@ -138,32 +139,31 @@ def test_a_record_of_one_number_changed_is_seen_in_the_digest(tmp_path: Path) ->
             nudged = first.vector.copy()
             nudged[0] += nudge
             producer.events("features", Feature(class_id=A, vector=nudged, id=first.id), *rest)
-            digests.add(gather(bus).inputs)
+            digests.add(gather(bus).inputs.result())
     assert len(digests) == 2
 
 
 @pytest.mark.parametrize(
-    "story",
+    ("role", "event"),
     [
-        [("attributes", Retirement(class_id=A))],
-        [("attributes", description(A).model_copy(update={"name": "another"}))],
-        [("attributes", description(B))],
-        [("features", Feature(class_id=A, vector=np.ones(16, np.float32)))],
+        ("attributes", Retirement(class_id=A)),
+        ("attributes", description(A).model_copy(update={"name": "another"})),
+        ("attributes", description(B)),
+        ("features", Feature(class_id=A, vector=np.ones(16, np.float32))),
     ],
     ids=["retirement", "name", "class", "feature"],
 )
-def test_every_kind_of_input_is_in_the_digest(bus: Bus, producer: Producer, story: list[tuple[str, Event]]) -> None:
+def test_every_kind_of_input_changes_the_digest(bus: Bus, producer: Producer, role: str, event: Event) -> None:
     producer.describe(A)
-    before = gather(bus).inputs
-    for role, event in story:
-        producer.events(role, event)
-    assert gather(bus, live=frozenset([A])).inputs != before
+    before = gather(bus).inputs.result()
+    producer.events(role, event)
+    assert gather(bus, live=frozenset([A])).inputs.result() != before
 
 
 # ---- cuts
 
 
-def test_only_what_stands_between_the_cuts_is_read(bus: Bus, producer: Producer) -> None:
+def test_only_what_lies_between_the_cuts_is_read(bus: Bus, producer: Producer) -> None:
     producer.describe(A, B, C)
     producer.teach(A, B, C, rows=3)
     starts = {"attributes": {0: 1}, "features": {0: 4}}
@@ -195,7 +195,7 @@ def test_a_partition_added_later_is_read_from_its_beginning(tmp_path: Path) -> N
     assert gathered.ranges["features"] == {0: Range(start=2, end=2), 1: Range(start=0, end=2, accepted=2)}
 
 
-def test_a_cut_behind_the_end_of_the_log_is_an_error_not_a_wait(bus: Bus, producer: Producer) -> None:
+def test_a_cut_after_the_end_of_a_topic_is_an_error_not_an_endless_wait(bus: Bus, producer: Producer) -> None:
     producer.describe(A)
     producer.teach(A, rows=3)
     starts, ends = begin_ends(bus)
@@ -220,8 +220,8 @@ def test_reading_can_be_stopped(bus: Bus, producer: Producer) -> None:
     assert asked == 3
 
 
-def test_transaction_markers_are_passed_and_aborted_records_never_seen(kafka_url: str) -> None:
-    """The last offset of the cut is a marker: no record of it will ever come."""
+def test_transaction_markers_and_aborted_records_are_skipped(kafka_url: str) -> None:
+    """The last offset of the cut is a marker, so no record will ever come from it."""
     topics = Topics(f"gather-{uuid.uuid4().hex[:8]}")
     first, second, third = examples([A], 3)
     with new_bus(kafka_url, 1, topics) as bus:
@@ -244,7 +244,7 @@ def test_transaction_markers_are_passed_and_aborted_records_never_seen(kafka_url
 # ---- classes come and go
 
 
-def test_a_description_sent_twice_counts_as_its_last(bus: Bus, producer: Producer) -> None:
+def test_of_two_descriptions_of_a_class_the_last_counts(bus: Bus, producer: Producer) -> None:
     newer = Attribute(class_id=A, vector=np.full(8, 2, np.float32), name="newer")
     producer.events("attributes", description(A), newer)
     gathered = gather(bus)
@@ -254,24 +254,24 @@ def test_a_description_sent_twice_counts_as_its_last(bus: Bus, producer: Produce
 
 
 @pytest.mark.parametrize(
-    ("story", "described", "retired", "dead"),
+    ("changes", "described", "retired", "dead"),
     [
         ([description(A), Retirement(class_id=A)], (), (A,), {"unknown-class": 1}),
         ([Retirement(class_id=A), description(A)], (A,), (A,), {}),
         ([Retirement(class_id=A)], (), (A,), {"unknown-class": 1}),
         ([], (), (), {}),
     ],
-    ids=["described then retired", "retired then described", "retired", "left alone"],
+    ids=["described then retired", "retired then described", "retired", "unchanged"],
 )
-def test_features_meet_the_classes_as_the_window_leaves_them(
+def test_features_belong_to_the_classes_as_they_are_after_the_window(
     bus: Bus,
     producer: Producer,
-    story: list[Event],
+    changes: list[Event],
     described: tuple[str, ...],
     retired: tuple[str, ...],
     dead: dict[str, int],
 ) -> None:
-    producer.events("attributes", *story)
+    producer.events("attributes", *changes)
     producer.teach(A, rows=1)
     gathered = gather(bus, live=frozenset([A]))
     assert tuple(d.class_id for d in gathered.window.described) == described
@@ -279,10 +279,10 @@ def test_features_meet_the_classes_as_the_window_leaves_them(
     assert gathered.ranges["features"] == {0: Range(start=0, end=1, accepted=1 - sum(dead.values()), dead=dead)}
 
 
-# ---- repeats
+# ---- duplicates
 
 
-def test_of_two_records_with_one_id_the_lowest_place_wins(tmp_path: Path) -> None:
+def test_of_two_records_with_one_id_the_lowest_partition_and_offset_wins(tmp_path: Path) -> None:
     with new_bus(sqlite_url(tmp_path), 2) as bus:
         producer = Producer(bus)
         producer.describe(A, B)
@@ -299,7 +299,7 @@ def test_of_two_records_with_one_id_the_lowest_place_wins(tmp_path: Path) -> Non
     }
 
 
-def test_ids_of_earlier_windows_are_repeats_too(bus: Bus, producer: Producer) -> None:
+def test_ids_of_earlier_windows_are_duplicates_too(bus: Bus, producer: Producer) -> None:
     producer.describe(A)
     producer.teach(A, rows=3)
     known = frozenset(hash_id("features", e.id or "") for e in examples([A], 2))
@@ -308,7 +308,7 @@ def test_ids_of_earlier_windows_are_repeats_too(bus: Bus, producer: Producer) ->
     assert gathered.ids == {hash_id("features", examples([A], 3)[2].id or "")}
 
 
-def test_equal_ids_on_two_topics_are_not_repeats(bus: Bus, producer: Producer) -> None:
+def test_equal_ids_on_two_topics_are_not_duplicates(bus: Bus, producer: Producer) -> None:
     producer.events("attributes", description(A).model_copy(update={"id": "1"}))
     producer.events("features", Feature(class_id=A, vector=np.ones(16, np.float32), id="1"))
     assert [spans[0].accepted for spans in gather(bus).ranges.values()] == [1, 1]
@@ -322,7 +322,7 @@ def test_a_description_with_a_known_id_counts_once(bus: Bus, producer: Producer)
     assert gathered.ranges["attributes"] == {0: Range(start=0, end=2, accepted=1, duplicate=1)}
 
 
-def test_records_without_id_are_never_repeats(bus: Bus, producer: Producer) -> None:
+def test_records_without_an_id_are_never_duplicates(bus: Bus, producer: Producer) -> None:
     producer.describe(A)
     producer.events("features", *[Feature(class_id=A, vector=np.ones(16, np.float32))] * 3)
     gathered = gather(bus)
@@ -330,7 +330,7 @@ def test_records_without_id_are_never_repeats(bus: Bus, producer: Producer) -> N
     assert gathered.ids == frozenset()
 
 
-def test_a_record_that_was_refused_is_no_repeat_when_it_is_redriven(bus: Bus, producer: Producer) -> None:
+def test_a_record_that_was_invalid_is_not_a_duplicate_when_it_is_redriven(bus: Bus, producer: Producer) -> None:
     producer.teach(A, rows=1)
     refused = gather(bus)
     assert (refused.ids, refused.ranges["features"][0].dead) == (frozenset(), {"unknown-class": 1})
@@ -339,10 +339,18 @@ def test_a_record_that_was_refused_is_no_repeat_when_it_is_redriven(bus: Bus, pr
     assert redriven.ranges["features"] == {0: Range(start=0, end=1, accepted=1)}
 
 
-def test_features_behind_their_time_are_late_and_count(bus: Bus, producer: Producer) -> None:
+def test_features_before_the_last_event_time_are_late_but_count(bus: Bus, producer: Producer) -> None:
     producer.describe(A)
     early, late = (Feature(class_id=A, vector=np.full(16, n, np.float32), time=t) for n, t in ((1, T1), (2, T0)))
     producer.events("features", early, late)
     gathered = gather(bus, late_before=int(T1.timestamp() * 1000))
     assert gathered.ranges["features"] == {0: Range(start=0, end=2, accepted=2, late=1)}
     assert gathered.window.features[A].count == 2
+
+
+def test_negative_numbers_are_valid_in_a_signed_stream(bus: Bus, producer: Producer) -> None:
+    producer.describe(A)
+    producer.events("features", Feature(class_id=A, vector=np.full(16, -1, np.float32)))
+    signed = GENESIS.model_copy(update={"signed": True})
+    gathered = Gatherer(bus, TOPICS, signed, 10**9).gather(1, *begin_ends(bus), NOBODY, frozenset())
+    assert (gathered.dead, gathered.window.features[A].count) == ([], 1)

@@ -1,9 +1,8 @@
-"""The evaluator as the process it is: its pages, its log, how it ends, and going on after a SIGKILL."""
+"""The evaluator as a process: its HTTP pages, its log, how it ends, and continuing after a SIGKILL."""
 
 from __future__ import annotations
 
 import signal
-import time
 from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
@@ -22,14 +21,16 @@ from helpers import (
     sqlite_url,
     wait_for_window,
 )
-from patience import PATIENCE_SECONDS
+from patience import until
 from test_processes import address, ends, page
-from tested_stream import Stream, assert_same, made, new_stream
+from tested_stream import assert_same, made, new_stream
 from tested_stream import rows_of as rows_around
 
 from stream_cgzsl.bus import Bus, connect
+from stream_cgzsl.history.check import check
 from stream_cgzsl.schemas import Holdout, Message
-from stream_cgzsl.windows.check import check
+
+pytestmark = pytest.mark.slow
 
 A, B = CLASSES[:2]
 
@@ -41,14 +42,11 @@ def bus(tmp_path: Path) -> Iterator[Bus]:
 
 
 def wait_for_page(url: str, text: str) -> str:
-    deadline = time.monotonic() + PATIENCE_SECONDS
-    while text not in page(url)[1]:
-        assert time.monotonic() < deadline, page(url)
-        time.sleep(0.1)
+    until(lambda: text in page(url)[1], text)
     return page(url)[1]
 
 
-def test_beside_a_learner_from_start_to_end(bus: Bus, tmp_path: Path) -> None:
+def test_an_evaluator_and_a_learner_from_start_to_end(bus: Bus, tmp_path: Path) -> None:
     learn_log, log = tmp_path / "learn.log", tmp_path / "evaluate.log"
     settings = settings_for(bus, port=0, **NO_DESCRIBE)
     producer = Producer(bus)
@@ -75,8 +73,8 @@ def test_beside_a_learner_from_start_to_end(bus: Bus, tmp_path: Path) -> None:
     assert check(bus, TOPICS).problems == []
 
 
-def test_killed_at_any_moment_it_goes_on_behind_what_is_there(tmp_path: Path) -> None:
-    """Killed as soon as it has published anything, in the middle of a backlog, again and again."""
+def test_a_killed_evaluator_continues_after_its_last_evaluation(tmp_path: Path) -> None:
+    """It is killed four times, each time as soon as it has published anything of a backlog."""
     with connect(sqlite_url(tmp_path)) as bus, new_stream(bus) as stream:
         stream.hold_out(*rows_around("a", 9), *rows_around("b", 9), *rows_around("c", 9))
         for number in range(1, 25):
@@ -84,13 +82,7 @@ def test_killed_at_any_moment_it_goes_on_behind_what_is_there(tmp_path: Path) ->
         settings = settings_for(bus, stream.topics)
         for attempt in range(4):
             with process("evaluate", settings, tmp_path / f"{attempt}.log") as child:
-                wait_for_more(stream, len(stream.evaluations()))
+                before = len(stream.evaluations())
+                until(lambda: len(stream.evaluations()) > min(before, 23), "another evaluation")  # noqa: B023
                 child.kill()
         assert_same(stream.evaluate_until(24), stream.expected())
-
-
-def wait_for_more(stream: Stream, count: int) -> None:
-    deadline = time.monotonic() + PATIENCE_SECONDS
-    while len(stream.evaluations()) <= count < 24:
-        assert time.monotonic() < deadline
-        time.sleep(0.01)

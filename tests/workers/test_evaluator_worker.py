@@ -1,4 +1,4 @@
-"""The evaluator at work: every generation once, with the figures that the slow way gives, whatever happens to it."""
+"""The evaluator evaluates every generation once, with the right figures, whatever happens to it."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from tested_stream import Stream, assert_same, axis, made, new_stream, rows_of, 
 
 from stream_cgzsl.bus import Bus, connect
 from stream_cgzsl.errors import BrokenLedger, BusUnavailable
+from stream_cgzsl.evaluation import ledger_evaluator
 from stream_cgzsl.schemas import Evaluation, Message
-from stream_cgzsl.windows import ledger
-from stream_cgzsl.workers import standby
+from stream_cgzsl.workers import leader
 
 BAD = (Message(b"a", b"?"), Message(b"a", b'{"vector":[1,2]}'), Message(None, b'{"vector":[1]}'))
 REASONS = ["not-json", "wrong-dimension", "missing-key"]
@@ -36,9 +36,9 @@ def embedded(tmp_path: Path) -> Iterator[Stream]:
         yield stream
 
 
-def tell(stream: Stream, part: int) -> None:
-    """Half a story: described, learned; then more test rows, a window that failed, and a rollback."""
-    if part == 1:
+def commit_half(stream: Stream, half: int) -> None:
+    """First a described and two trained windows; then more holdout rows, a failed window, a rollback, a trained one."""
+    if half == 1:
         stream.hold_out(*rows_of("a", 7), *rows_of("b", 5), *rows_of("c", 6), *rows_of("e", 4))
         stream.commit(made(1, "abc", "", servable=False), "describe")
         stream.commit(made(2, "abc", "a"))
@@ -55,11 +55,11 @@ def tell(stream: Stream, part: int) -> None:
 # ---- on either bus
 
 
-def test_evaluations_are_what_the_slow_way_finds(stream: Stream) -> None:
+def test_evaluations_have_the_right_figures(stream: Stream) -> None:
     with stream.evaluator() as worker:
-        tell(stream, 1)
+        commit_half(stream, 1)
         stream.wait_for(3, worker.alive)
-        tell(stream, 2)
+        commit_half(stream, 2)
         found = stream.wait_for(6, worker.alive)
     assert_same(found, stream.expected())
     assert [e.samples for e in found] == [0, 18, 18, 32, 28, 27]
@@ -69,9 +69,9 @@ def test_evaluations_are_what_the_slow_way_finds(stream: Stream) -> None:
 
 
 def test_a_restart_changes_nothing(stream: Stream) -> None:
-    tell(stream, 1)
+    commit_half(stream, 1)
     first = stream.evaluate_until(3)
-    tell(stream, 2)
+    commit_half(stream, 2)
     found = stream.evaluate_until(6)
     assert found[:3] == first
     assert_same(found, stream.expected())
@@ -81,14 +81,14 @@ def test_a_restart_changes_nothing(stream: Stream) -> None:
     assert committed == {p: end for p, end in stream.bus.end_offsets(holdout).items() if end}
 
 
-def test_of_two_evaluators_one_works_and_the_other_goes_on_after_it(stream: Stream) -> None:
+def test_of_two_evaluators_one_works_and_the_other_takes_over(stream: Stream) -> None:
     with stream.evaluator() as first, stream.evaluator() as second:
 
         def alive() -> None:
             first.alive()
             second.alive()
 
-        tell(stream, 1)
+        commit_half(stream, 1)
         stream.wait_for(3, alive)
         value = "cgzsl_evaluations_total", {"outcome": "published"}
         (busy,) = [w for w in (first, second) if w.metrics.registry.get_sample_value(*value)]
@@ -96,7 +96,7 @@ def test_of_two_evaluators_one_works_and_the_other_goes_on_after_it(stream: Stre
         wait_until_ready(busy, idle)
         busy.stop.set()
         busy.wait()
-        tell(stream, 2)
+        commit_half(stream, 2)
         found = stream.wait_for(6, idle.alive)
     assert_same(found, stream.expected())
     assert len(letters(stream.bus, stream.topics)) == 4
@@ -105,7 +105,7 @@ def test_of_two_evaluators_one_works_and_the_other_goes_on_after_it(stream: Stre
 # ---- the holdout
 
 
-def test_without_a_holdout_movement_is_told_and_nothing_else(embedded: Stream) -> None:
+def test_without_a_holdout_only_the_drift_is_known(embedded: Stream) -> None:
     embedded.commit(made(1, "ab", "a"))
     embedded.commit(made(2, "ab", "ab"))
     one, two = embedded.evaluate_until(2)
@@ -115,7 +115,7 @@ def test_without_a_holdout_movement_is_told_and_nothing_else(embedded: Stream) -
     assert list(two.movement) == ["a", "b"] and min(two.movement.values()) > 0
 
 
-def test_rows_of_a_class_wait_until_it_is_described(embedded: Stream) -> None:
+def test_holdout_rows_of_a_class_wait_until_it_is_described(embedded: Stream) -> None:
     embedded.hold_out(*rows_of("p", 3))
     embedded.commit(made(1, "ab", "a"))
     embedded.commit(made(2, "abp", "a"))
@@ -124,7 +124,7 @@ def test_rows_of_a_class_wait_until_it_is_described(embedded: Stream) -> None:
     assert letters(embedded.bus, embedded.topics) == []
 
 
-def test_an_id_counts_once_and_rows_behind_the_cut_do_not(embedded: Stream) -> None:
+def test_an_id_counts_once_and_rows_after_the_cut_do_not_count(embedded: Stream) -> None:
     embedded.hold_out(*rows_of("a", 3), *rows_of("a", 3), partition=0)
     embedded.hold_out(*rows_of("a", 3), partition=1)
     embedded.commit(made(1, "a", "a"))
@@ -134,7 +134,7 @@ def test_an_id_counts_once_and_rows_behind_the_cut_do_not(embedded: Stream) -> N
     assert [e.samples for e in embedded.evaluate_until(2)] == [3, 5]
 
 
-def test_a_budget_bounds_the_rows_and_a_restart_keeps_the_same_ones(embedded: Stream) -> None:
+def test_a_budget_limits_the_rows_and_a_restart_keeps_the_same_ones(embedded: Stream) -> None:
     embedded.hold_out(*rows_of("a", 60), *rows_of("b", 60))
     embedded.commit(made(1, "abc", "a"))
     embedded.hold_out(*rows_of("c", 60))
@@ -151,13 +151,13 @@ def test_a_budget_bounds_the_rows_and_a_restart_keeps_the_same_ones(embedded: St
     assert again.per_class == three.per_class
 
 
-def test_dead_letters_of_a_generation_that_is_gone_come_with_the_next(embedded: Stream) -> None:
+def test_dead_letters_of_a_generation_that_is_gone_are_published_with_the_next(embedded: Stream) -> None:
     embedded.commit(made(1, "ab", "a"))
     embedded.producer.send("holdout", *BAD)
     embedded.hold_out(*rows_of("a", 2))
     embedded.commit(made(2, "ab", "a"))
     embedded.commit(made(3, "ab", "ab"))
-    embedded.take_projections(2)
+    embedded.remove_projection(2)
     with embedded.evaluator() as worker:
         found = embedded.wait_for(3, worker.alive)
     assert [(e.generation, e.samples, bool(e.movement)) for e in found] == [(1, 0, False), (3, 2, False)]
@@ -170,18 +170,20 @@ def test_dead_letters_of_a_generation_that_is_gone_come_with_the_next(embedded: 
     assert len(letters(embedded.bus, embedded.topics)) == len(REASONS)
 
 
-def test_a_long_history_that_is_gone_is_passed_over_at_once(embedded: Stream, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_long_history_that_is_gone_is_skipped_without_reading_it(
+    embedded: Stream, monkeypatch: pytest.MonkeyPatch
+) -> None:
     for number in range(1, 101):
         embedded.commit(made(number, "ab", "a"))
     for number in range(1, 91):
-        embedded.take_projections(number)
-    original, loaded = ledger.load_generation, []
+        embedded.remove_projection(number)
+    original, loaded = ledger_evaluator.load_generation, []
 
     def load(bus: Bus, topics: Any, record: Any) -> Any:
         loaded.append(record.number)
         return original(bus, topics, record)
 
-    monkeypatch.setattr(ledger, "load_generation", load)
+    monkeypatch.setattr(ledger_evaluator, "load_generation", load)
     with embedded.evaluator() as worker:
         found = embedded.wait_for(100, worker.alive)
     assert [e.generation for e in found] == list(range(91, 101))
@@ -189,10 +191,10 @@ def test_a_long_history_that_is_gone_is_passed_over_at_once(embedded: Stream, mo
     assert len([number for number in loaded if number < 91]) < 10
 
 
-# ---- what it tells, and when it must stop
+# ---- metrics, and errors
 
 
-def test_metrics_tell_what_the_newest_evaluation_tells(embedded: Stream) -> None:
+def test_metrics_show_the_newest_evaluation(embedded: Stream) -> None:
     rows = [*rows_of("a", 4), *rows_of("b", 4), *rows_of("c", 4), *rows_of("d", 4)]
     embedded.hold_out(*rows)
     embedded.commit(made(1, "abcd", "ab"))
@@ -214,7 +216,7 @@ def test_metrics_tell_what_the_newest_evaluation_tells(embedded: Stream) -> None
     assert series == {c: evaluation.per_class[c] if c in worst else None for c in "abcd"}
 
 
-def test_after_a_restart_the_newest_evaluation_is_told_again(embedded: Stream) -> None:
+def test_after_a_restart_metrics_show_the_newest_evaluation(embedded: Stream) -> None:
     embedded.hold_out(*rows_of("a", 4), *rows_of("b", 4))
     embedded.commit(made(1, "ab", "a"))
     (evaluation,) = embedded.evaluate_until(1)
@@ -226,16 +228,16 @@ def test_after_a_restart_the_newest_evaluation_is_told_again(embedded: Stream) -
     assert len(embedded.evaluations()) == 1
 
 
-def test_a_bus_that_is_away_is_waited_for(embedded: Stream, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(standby, "_RETRY_SECONDS", 0.01)
-    original, failures = ledger.load_generation, [BusUnavailable("gone fishing"), BusUnavailable("still")]
+def test_an_unavailable_bus_is_waited_for(embedded: Stream, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(leader, "_RETRY_SECONDS", 0.01)
+    original, failures = ledger_evaluator.load_generation, [BusUnavailable("no answer"), BusUnavailable("no answer")]
 
     def sometimes(*arguments: Any) -> Any:
         if failures:
             raise failures.pop()
         return original(*arguments)
 
-    monkeypatch.setattr(ledger, "load_generation", sometimes)
+    monkeypatch.setattr(ledger_evaluator, "load_generation", sometimes)
     embedded.hold_out(*rows_of("a", 4))
     embedded.commit(made(1, "ab", "a"))
     with embedded.evaluator() as worker:
@@ -248,11 +250,11 @@ def test_evaluations_of_another_stream_are_refused(embedded: Stream) -> None:
     embedded.commit(made(1, "ab", "a"))
     embedded.producer.events("evaluations", Evaluation(generation=1, digest="0" * 64, samples=0))
     worker = embedded.evaluator()
-    with pytest.raises(BrokenLedger, match=r"evaluations is of generation 1 .* it is of another stream"), worker:
+    with pytest.raises(BrokenLedger, match=r"evaluations is of generation 1 .* it belongs to another stream"), worker:
         worker.wait()
 
 
-def test_what_others_wrote_between_the_evaluations_is_passed_over(embedded: Stream) -> None:
+def test_foreign_records_among_the_evaluations_are_skipped(embedded: Stream) -> None:
     embedded.commit(made(1, "ab", "a"))
     embedded.evaluate_until(1)
     embedded.producer.send("evaluations", Message(b"?", b"?"))

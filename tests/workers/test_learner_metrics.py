@@ -1,10 +1,10 @@
-"""What a learner tells Prometheus, beside what its ledger says."""
+"""What a learner exports to Prometheus besides what is in its ledger."""
 
 from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -20,17 +20,17 @@ from helpers import (
     sqlite_url,
     wait_for_window,
 )
-from patience import PATIENCE_SECONDS
+from patience import PATIENCE_SECONDS, until
 
 from stream_cgzsl.bus import Bus
-from stream_cgzsl.bus.sqlite_writing import SqlitePublisher
+from stream_cgzsl.bus.sqlite.writing import SqlitePublisher
 from stream_cgzsl.errors import BusUnavailable, Cancelled, Fenced
-from stream_cgzsl.learners.closed_form import ClosedForm
-from stream_cgzsl.metrics import LearnerMetrics
+from stream_cgzsl.learners.kernel.closed_form import ClosedForm
+from stream_cgzsl.runtime.metrics import LearnerMetrics
 from stream_cgzsl.schemas import Message
+from stream_cgzsl.workers import leader
 from stream_cgzsl.workers import learner as learner_module
-from stream_cgzsl.workers import standby
-from stream_cgzsl.workers.telling import Waiting, counted
+from stream_cgzsl.workers.learner_reporting import Backlog, count_outcome
 
 A, B = CLASSES[:2]
 ROLES = ("attributes", "features", "control")
@@ -58,38 +58,33 @@ def outcomes(metrics: LearnerMetrics) -> dict[str, float | None]:
     return {outcome: find("cgzsl_transactions_total", {"outcome": outcome}) for outcome in OUTCOMES}
 
 
-def soon(condition: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + PATIENCE_SECONDS
-    while not condition():
-        assert time.monotonic() < deadline
-        time.sleep(0.02)
+# ---- the backlog
 
 
-# ---- what waits
-
-
-def test_a_window_is_open_since_its_first_record_was_noticed_and_until_it_is_committed() -> None:
+def test_a_window_is_open_from_its_first_record_until_its_commit() -> None:
     times = iter([100.0, 200.0, 300.0])
     metrics = LearnerMetrics()
-    waiting = Waiting(metrics, lambda: next(times))
-    seen = []
+    backlog = Backlog(metrics, lambda: next(times))
+    exported = []
     for window, features in [(1, 0), (1, 3), (1, 5), (2, 0), (2, 1), (3, 4)]:
-        waiting.noticed(window, {"attributes": 0, "features": features, "control": 0})
-        seen.append((metrics.registry.get_sample_value("cgzsl_open_window_timestamp_seconds"), lags(metrics)))
-    assert seen == [
+        backlog.update(window, {"attributes": 0, "features": features, "control": 0})
+        exported.append((metrics.registry.get_sample_value("cgzsl_open_window_timestamp_seconds"), lags(metrics)))
+    assert exported == [
         (0, [0, 0, 0]),
         (100, [0, 3, 0]),
         (100, [0, 5, 0]),
         (0, [0, 0, 0]),
         (200, [0, 1, 0]),
-        (300, [0, 4, 0]),  # came while window 2 was trained
+        (300, [0, 4, 0]),  # they arrived while window 2 was trained
     ]
-    waiting.none()
+    backlog.clear()
     assert metrics.registry.get_sample_value("cgzsl_open_window_timestamp_seconds") == 0
     assert lags(metrics) == [0, 0, 0]
 
 
-def test_what_waits_is_told_while_it_waits_and_while_it_is_trained(bus: Bus, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_backlog_is_exported_while_records_wait_and_while_they_are_trained(
+    bus: Bus, monkeypatch: pytest.MonkeyPatch
+) -> None:
     training, go_on = threading.Event(), threading.Event()
     original = ClosedForm.fit
 
@@ -104,7 +99,7 @@ def test_what_waits_is_told_while_it_waits_and_while_it_is_trained(bus: Bus, mon
         producer.describe(A, B)
         producer.teach(A, rows=3)
         producer.send("control", Message(None, b"?"))
-        soon(lambda: lags(worker.metrics) == [2, 3, 0])
+        until(lambda: lags(worker.metrics) == [2, 3, 0])
         since = value(worker, "cgzsl_open_window_timestamp_seconds")
         assert time.time() - PATIENCE_SECONDS < since <= time.time()
         producer.boundary()
@@ -112,19 +107,19 @@ def test_what_waits_is_told_while_it_waits_and_while_it_is_trained(bus: Bus, mon
         assert (lags(worker.metrics), value(worker, "cgzsl_open_window_timestamp_seconds")) == ([2, 3, 2], since)
         go_on.set()
         wait_for_window(bus, 1, alive=worker.alive)
-        soon(lambda: lags(worker.metrics) == [0, 0, 0])
+        until(lambda: lags(worker.metrics) == [0, 0, 0])
         assert value(worker, "cgzsl_open_window_timestamp_seconds") == 0
         assert value(worker, "cgzsl_last_success_timestamp_seconds") >= since
 
 
-# ---- who is at work
+# ---- who leads
 
 
-def test_one_learner_is_at_work_and_the_other_is_ready_to_be(bus: Bus) -> None:
+def test_one_learner_leads_and_the_other_is_ready_to_take_over(bus: Bus) -> None:
     with learner(settings_for(bus)) as first:
         wait_for_window(bus, 0, alive=first.alive)
         with learner(settings_for(bus)) as second:
-            soon(lambda: second.worker is not None and second.worker.why_not_ready() is None)
+            until(lambda: second.worker is not None and second.worker.why_not_ready() is None)
             both = [
                 (value(w, "cgzsl_learner_active"), w.worker.why_not_ready(), value(w, "cgzsl_rebalances_total"))
                 for w in (first, second)
@@ -132,8 +127,8 @@ def test_one_learner_is_at_work_and_the_other_is_ready_to_be(bus: Bus) -> None:
             assert both == [(1, None, 1), (0, None, 0)]
             first.stop.set()
             first.wait()
-            soon(lambda: value(second, "cgzsl_learner_active") == 1)
-            soon(lambda: value(second, "cgzsl_rebalances_total") == 1)
+            until(lambda: value(second, "cgzsl_learner_active") == 1)
+            until(lambda: value(second, "cgzsl_rebalances_total") == 1)
             assert value(first, "cgzsl_learner_active") == 0
 
 
@@ -152,15 +147,15 @@ def test_a_learner_is_not_ready_before_it_is_restored(bus: Bus, monkeypatch: pyt
         assert worker.worker.why_not_ready() == "not restored from the ledger yet"
         assert value(worker, "cgzsl_learner_active") == 1
         go_on.set()
-        soon(lambda: worker.worker.why_not_ready() is None)
+        until(lambda: worker.worker.why_not_ready() is None)
 
 
-def test_a_learner_that_starts_again_tells_the_generation_it_has(bus: Bus) -> None:
+def test_a_restarted_learner_exports_the_generation_it_has(bus: Bus) -> None:
     with learner(settings_for(bus)) as worker:
         Producer(bus).describe(A, B)
         wait_for_window(bus, 1, alive=worker.alive)
     with learner(settings_for(bus)) as again:
-        soon(lambda: again.worker is not None and again.worker.why_not_ready() is None)
+        until(lambda: again.worker is not None and again.worker.why_not_ready() is None)
         assert value(again, "cgzsl_generation_number") == 1
         assert value(again, "cgzsl_classes", kind="unseen") == 2
 
@@ -180,7 +175,7 @@ def test_a_learner_that_starts_again_tells_the_generation_it_has(bus: Bus) -> No
 def test_a_transaction_is_counted_by_how_it_ended(error: Exception | None, outcome: str) -> None:
     metrics = LearnerMetrics()
     try:
-        with counted(metrics):
+        with count_outcome(metrics):
             if error is not None:
                 raise error
     except type(error) as caught:  # type: ignore[misc]
@@ -188,10 +183,10 @@ def test_a_transaction_is_counted_by_how_it_ended(error: Exception | None, outco
     assert outcomes(metrics) == {**dict.fromkeys(OUTCOMES, 0.0), outcome: 1.0}
 
 
-def test_a_commit_without_an_answer_is_counted_and_the_window_done_again(
+def test_a_commit_with_an_unknown_outcome_is_counted_and_the_window_repeated(
     bus: Bus, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(standby, "_RETRY_SECONDS", 0.01)
+    monkeypatch.setattr(leader, "_RETRY_SECONDS", 0.01)
     original, failures = SqlitePublisher.commit, [BusUnavailable("no answer")]
 
     def once(self: SqlitePublisher, group: str, consumed: Any) -> None:
@@ -203,15 +198,15 @@ def test_a_commit_without_an_answer_is_counted_and_the_window_done_again(
     with learner(settings_for(bus)) as worker:
         Producer(bus).describe(A)
         wait_for_window(bus, 1, alive=worker.alive)
-        soon(lambda: value(worker, "cgzsl_generation_number") == 1)
+        until(lambda: value(worker, "cgzsl_generation_number") == 1)
     assert outcomes(worker.metrics) == {"committed": 2, "aborted": 0, "fenced": 0, "unknown": 1}
     assert value(worker, "cgzsl_bus_errors_total") == 1
 
 
-# ---- what training says
+# ---- training
 
 
-def test_replayed_features_are_counted_once_a_training(bus: Bus) -> None:
+def test_replayed_features_are_counted_once_per_training(bus: Bus) -> None:
     options = {"hidden": 8, "batch": 8, "max_iterations": 2, "replay": 5}
     producer = Producer(bus)
     with learner(settings_for(bus, learner="adversarial", options=options, **NO_DESCRIBE)) as worker:
@@ -223,11 +218,11 @@ def test_replayed_features_are_counted_once_a_training(bus: Bus) -> None:
             producer.boundary()
             record = wait_for_window(bus, number, alive=worker.alive)
             counts.append(record.serving.calibration if record.serving else {})
-        soon(lambda: value(worker, "cgzsl_generation_number") == 3)
-    told = [value(worker, "cgzsl_replayed_features_total", fate=fate) for fate in ("kept", "rejected")]
-    assert told == [counts[1]["replay_kept"], counts[1]["replay_rejected"]]
-    assert sum(told) == 5
-    assert counts[2]["replay_kept"] + counts[2]["replay_rejected"] == 5  # said again, not counted again
+        until(lambda: value(worker, "cgzsl_generation_number") == 3)
+    exported = [value(worker, "cgzsl_replayed_features_total", fate=fate) for fate in ("kept", "rejected")]
+    assert exported == [counts[1]["replay_kept"], counts[1]["replay_rejected"]]
+    assert sum(exported) == 5
+    assert counts[2]["replay_kept"] + counts[2]["replay_rejected"] == 5  # repeated in the record, and not counted again
 
 
 def test_without_an_accelerator_its_memory_is_zero(bus: Bus) -> None:

@@ -1,4 +1,4 @@
-"""What the learner finds out on the way: how a window's features were classified before, losses, and movement."""
+"""What a learner measures along the way: prequential accuracy, losses and the drift of projections."""
 
 from __future__ import annotations
 
@@ -15,12 +15,13 @@ from helpers import CLASSES, NO_DESCRIBE, TOPICS, WORLD, InThread, Producer, lea
 from helpers import wait_for_window as wait
 
 from stream_cgzsl.bus import Bus
-from stream_cgzsl.evaluation.movement import movement
+from stream_cgzsl.evaluation.projection_drift import projection_drift
+from stream_cgzsl.history.relearn import relearn, sharing_inputs
+from stream_cgzsl.history.stream_learner import Configuration
 from stream_cgzsl.learners.interface import Losses, Progress
-from stream_cgzsl.lineage import Configuration
 from stream_cgzsl.schemas import LedgerRecord, Prequential
+from stream_cgzsl.serving.generation_io import load_generation
 from stream_cgzsl.windows import ledger
-from stream_cgzsl.windows.relearn import beside, relearn
 
 A, B, C, D = CLASSES[:4]
 
@@ -32,7 +33,7 @@ def bus(tmp_path: Path) -> Iterator[Bus]:
 
 
 def learned(bus: Bus, restart: bool = False, **settings: Any) -> tuple[list[LedgerRecord], InThread]:
-    """Three windows: two classes of three, then all three and one that nobody had described, then nothing new."""
+    """Three windows: examples of A and B; then of all three and of D, which is new; then no examples."""
     producer = Producer(bus)
     steps = (
         lambda: (producer.describe(A, B, C), producer.teach(A, B, rows=12)),
@@ -50,9 +51,9 @@ def learned(bus: Bus, restart: bool = False, **settings: Any) -> tuple[list[Ledg
     return ledger.read_all(bus, TOPICS), worker
 
 
-def test_a_window_is_classified_by_the_generation_before(bus: Bus) -> None:
+def test_a_window_is_classified_by_the_previous_generation_before_it_is_learned(bus: Bus) -> None:
     records, _ = learned(bus)
-    before = ledger.load_generation(bus, TOPICS, records[1])
+    before = load_generation(bus, TOPICS, records[1])
 
     def accuracy(class_id: str) -> float:
         answers = before.classify(WORLD.draw(class_id, 9, 3)).indices[:, 0]
@@ -62,13 +63,13 @@ def test_a_window_is_classified_by_the_generation_before(bus: Bus) -> None:
     assert [record.prequential for record in records] == [None, None, expected, None]
 
 
-def test_restarts_change_nothing_of_it(bus: Bus, tmp_path: Path) -> None:
+def test_restarts_do_not_change_the_prequential_accuracy(bus: Bus, tmp_path: Path) -> None:
     with new_bus(sqlite_url(tmp_path, "other")) as other:
         whole, _ = learned(other)
     assert [r.prequential for r in learned(bus, restart=True)[0]] == [r.prequential for r in whole]
 
 
-def test_without_the_generation_before_the_learner_goes_on_and_tells_nothing(bus: Bus) -> None:
+def test_without_the_previous_generation_there_is_no_prequential_accuracy(bus: Bus) -> None:
     producer = Producer(bus)
     with learner(settings_for(bus, **NO_DESCRIBE)) as worker:
         producer.describe(A, B)
@@ -85,7 +86,7 @@ def test_without_the_generation_before_the_learner_goes_on_and_tells_nothing(bus
     assert (record.kind, record.prequential) == ("train", None)
 
 
-def test_metrics_tell_it_too(bus: Bus) -> None:
+def test_the_prequential_accuracy_and_the_drift_are_exported(bus: Bus) -> None:
     records, worker = learned(bus)
     found = records[2].prequential
     assert found is not None and found.seen is not None and found.unseen is not None
@@ -94,8 +95,8 @@ def test_metrics_tell_it_too(bus: Bus) -> None:
     assert value("cgzsl_prequential_accuracy_ratio", {"kind": "unseen"}) == found.unseen
     harmonic = 2 * found.seen * found.unseen / (found.seen + found.unseen)
     assert value("cgzsl_prequential_accuracy_ratio", {"kind": "harmonic"}) == harmonic
-    two, three = (ledger.load_generation(bus, TOPICS, record) for record in records[2:])
-    angles = list(movement(two, three).values())
+    two, three = (load_generation(bus, TOPICS, record) for record in records[2:])
+    angles = list(projection_drift(two, three).values())
     assert value("cgzsl_projection_drift_radians", {"statistic": "max"}) == max(angles)
     assert value("cgzsl_projection_drift_radians", {"statistic": "mean"}) == pytest.approx(np.mean(angles))
 
@@ -116,16 +117,16 @@ def test_losses_that_are_not_finite_are_left_out() -> None:
     assert losses.last() == {"a": 0.5, "c": 3.0}
 
 
-def test_windows_learned_again_elsewhere_have_their_own(bus: Bus) -> None:
+def test_windows_relearned_into_another_stream_have_a_prequential_accuracy(bus: Bus) -> None:
     records, _ = learned(bus)
-    elsewhere = beside(TOPICS, "elsewhere")
+    elsewhere = sharing_inputs(TOPICS, "elsewhere")
     bus.create(elsewhere.specs())
     same = Configuration(**(records[0].configuration or {}))
     with bus.publisher("elsewhere.learner") as publisher:
         list(relearn(bus, TOPICS, records, same, "cpu", into=(publisher, elsewhere)))
     assert [r.prequential for r in ledger.read_all(bus, elsewhere)] == [r.prequential for r in records]
     other = Configuration("ridge", {}, same.memory_bytes)
-    again = beside(TOPICS, "again")
+    again = sharing_inputs(TOPICS, "again")
     bus.create(again.specs())
     with bus.publisher("again.learner") as publisher:
         list(relearn(bus, TOPICS, records, other, "cpu", into=(publisher, again)))

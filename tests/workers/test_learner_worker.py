@@ -1,4 +1,4 @@
-"""The learner at work on a real file: what it commits, what it survives, and when it must stop."""
+"""The learner on a real file: what it commits, what it survives, and when it must stop."""
 
 from __future__ import annotations
 
@@ -23,18 +23,13 @@ from helpers import (
 from helpers import wait_for_window as wait
 
 from stream_cgzsl.bus import Bus
-from stream_cgzsl.environment import environment
-from stream_cgzsl.errors import (
-    Fenced,
-    TooManyDeadLetters,
-    TopicMissing,
-    TrainingFailed,
-    UsageError,
-)
-from stream_cgzsl.learners.closed_form import ClosedForm
+from stream_cgzsl.errors import Fenced, TooManyDeadLetters, TopicMissing, TrainingFailed, UsageError
+from stream_cgzsl.history.check import check
+from stream_cgzsl.learners.kernel.closed_form import ClosedForm
+from stream_cgzsl.runtime.environment import environment
 from stream_cgzsl.schemas import Genesis, LedgerRecord, Message, Range, Rollback
+from stream_cgzsl.serving.generation_io import load_generation
 from stream_cgzsl.windows import ledger
-from stream_cgzsl.windows.check import check
 
 A, B, C, D = CLASSES[:4]
 FAILED = {"kind": "failed", "policy": "marker"}
@@ -58,7 +53,7 @@ def digests(bus: Bus) -> list[str | None]:
 # ---- what is committed
 
 
-def test_the_first_record_fixes_what_never_changes(bus: Bus) -> None:
+def test_the_genesis_fixes_what_never_changes(bus: Bus) -> None:
     with learner(settings_for(bus, signed=True, seed=7)) as worker:
         record = wait(bus, 0, alive=worker.alive)
     first = {0: Range(start=0, end=0), 1: Range(start=0, end=0)}
@@ -76,7 +71,7 @@ def test_the_first_record_fixes_what_never_changes(bus: Bus) -> None:
     assert record.configuration == {"learner": "closed-form", "options": {}, "memory_bytes": 2_000_000_000}
 
 
-def test_dimensions_given_later_change_nothing(bus: Bus) -> None:
+def test_dimensions_in_later_settings_change_nothing(bus: Bus) -> None:
     with learner(settings_for(bus)) as worker:
         wait(bus, 0, alive=worker.alive)
     with learner(settings_for(bus, attributes=99, features=99, seed=3)) as worker:
@@ -98,14 +93,14 @@ def test_classes_are_described_then_learned(bus: Bus, producer: Producer) -> Non
     assert sum(s.accepted for s in trained.ranges["features"].values()) == 12
     assert trained.ranges["control"] == {0: Range(start=0, end=1, accepted=1)}
     assert trained.state is not None and trained.configuration is None
-    generation = ledger.load_generation(bus, TOPICS, trained)
+    generation = load_generation(bus, TOPICS, trained)
     assert generation.class_ids == tuple(sorted([A, B, C]))
     assert [WORLD.name(c) for c in generation.class_ids] == [
         dict(r.headers)["ce_name"].decode() for r in read(bus, TOPICS["projections"])[-3:]
     ]
 
 
-def test_windows_follow_each_other_without_gaps_and_everything_is_accounted_for(bus: Bus, producer: Producer) -> None:
+def test_windows_have_no_gaps_and_every_record_is_accounted_for(bus: Bus, producer: Producer) -> None:
     with learner(settings_for(bus, count=7)) as worker:
         producer.describe(A, B)
         wait(bus, 1, alive=worker.alive)
@@ -126,7 +121,7 @@ def test_windows_follow_each_other_without_gaps_and_everything_is_accounted_for(
     )
 
 
-def test_a_retired_class_is_withdrawn_for_every_reader_of_projections(bus: Bus, producer: Producer) -> None:
+def test_a_retired_class_is_withdrawn_from_the_projections(bus: Bus, producer: Producer) -> None:
     with learner(settings_for(bus)) as worker:
         producer.describe(A, B)
         wait(bus, 1, alive=worker.alive)
@@ -139,7 +134,7 @@ def test_a_retired_class_is_withdrawn_for_every_reader_of_projections(bus: Bus, 
     ]
 
 
-def test_a_repeat_is_recognised_for_two_windows_and_then_trains_again(bus: Bus, producer: Producer) -> None:
+def test_a_duplicate_is_recognised_for_two_windows(bus: Bus, producer: Producer) -> None:
     counts = []
     with learner(settings_for(bus)) as worker:
         producer.describe(A)
@@ -153,7 +148,7 @@ def test_a_repeat_is_recognised_for_two_windows_and_then_trains_again(bus: Bus, 
     assert counts == [(1, 0), (1, 1), (1, 1), (1, 0), (2, 0)]
 
 
-def test_metrics_tell_what_the_ledger_tells(bus: Bus, producer: Producer) -> None:
+def test_metrics_agree_with_the_ledger(bus: Bus, producer: Producer) -> None:
     with learner(settings_for(bus)) as worker:
         producer.describe(A, B)
         wait(bus, 1, alive=worker.alive)
@@ -168,13 +163,8 @@ def test_metrics_tell_what_the_ledger_tells(bus: Bus, producer: Producer) -> Non
     assert value("cgzsl_windows_total", {"kind": "describe", "policy": "describe"}) == 1
     assert value("cgzsl_classes", {"kind": "seen"}) == 1
     assert value("cgzsl_classes", {"kind": "unseen"}) == 1
-    assert [
-        value("cgzsl_records_total", {"role": "features", "fate": f}) for f in ("accepted", "duplicate", "dead")
-    ] == [
-        3,
-        1,
-        1,
-    ]
+    fates = ("accepted", "duplicate", "dead")
+    assert [value("cgzsl_records_total", {"role": "features", "fate": fate}) for fate in fates] == [3, 1, 1]
     assert value("cgzsl_dead_letters_total", {"reason": "not-json"}) == 1
     assert value("cgzsl_window_phase_seconds_count", {"phase": "commit"}) == 2
     assert (value("cgzsl_state_bytes") or 0) > 0
@@ -183,7 +173,7 @@ def test_metrics_tell_what_the_ledger_tells(bus: Bus, producer: Producer) -> Non
 # ---- windows that cannot be trained
 
 
-def test_a_window_that_cannot_be_trained_fails_once_and_the_stream_goes_on(
+def test_a_window_that_cannot_be_trained_fails_and_the_stream_continues(
     bus: Bus, producer: Producer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def failing(*_: object) -> None:
@@ -199,9 +189,7 @@ def test_a_window_that_cannot_be_trained_fails_once_and_the_stream_goes_on(
     assert (failed.kind, failed.error) == ("failed", "TrainingFailed: the numbers are not finite")
     assert (failed.seen, failed.unseen) == (0, 2)
     assert sum(s.accepted for s in failed.ranges["features"].values()) == 4
-    with learner(
-        settings_for(bus, snapshot_every=10, **NO_DESCRIBE)
-    ) as worker:  # trained again without the failing patch, it stays failed
+    with learner(settings_for(bus, snapshot_every=10, **NO_DESCRIBE)) as worker:  # the failed window stays failed
         producer.teach(B, rows=4)
         producer.boundary()
         after = wait(bus, 2, alive=worker.alive)
@@ -212,7 +200,7 @@ def test_a_window_that_cannot_be_trained_fails_once_and_the_stream_goes_on(
 def test_more_dead_letters_than_allowed_stop_the_learner_before_it_commits(bus: Bus, producer: Producer) -> None:
     worker = learner(settings_for(bus, dead_letter_limit=1))
     with (
-        pytest.raises(TooManyDeadLetters, match="2 records of window 1 are unusable and --dead-letter-limit is 1"),
+        pytest.raises(TooManyDeadLetters, match="2 records of window 1 are invalid and --dead-letter-limit is 1"),
         worker,
     ):
         producer.send("features", Message(b"?", b"?"), Message(b"?", b"?"))
@@ -224,7 +212,7 @@ def test_more_dead_letters_than_allowed_stop_the_learner_before_it_commits(bus: 
     assert len(letters(bus)) == 2
 
 
-# ---- who may learn
+# ---- leader election
 
 
 def test_a_second_learner_stands_by_and_takes_over(bus: Bus, producer: Producer) -> None:
@@ -239,7 +227,7 @@ def test_a_second_learner_stands_by_and_takes_over(bus: Bus, producer: Producer)
     assert (record.kind, record.unseen) == ("describe", 2)
 
 
-def test_a_learner_that_was_replaced_stops(bus: Bus, producer: Producer) -> None:
+def test_a_replaced_learner_stops(bus: Bus, producer: Producer) -> None:
     worker = learner(settings_for(bus))
     with pytest.raises(Fenced) as caught, worker:
         wait(bus, 0, alive=worker.alive)
@@ -250,7 +238,7 @@ def test_a_learner_that_was_replaced_stops(bus: Bus, producer: Producer) -> None
     assert len(digests(bus)) == 1
 
 
-def test_missing_topics_are_told_with_what_to_type(tmp_path: Path) -> None:
+def test_missing_topics_are_reported_with_the_command_that_creates_them(tmp_path: Path) -> None:
     with new_bus(sqlite_url(tmp_path)) as bus:
         worker = learner(settings_for(bus).model_copy(update={"prefix": "other"}))
         with (
@@ -262,7 +250,7 @@ def test_missing_topics_are_told_with_what_to_type(tmp_path: Path) -> None:
             worker.wait()
 
 
-def test_a_new_stream_without_dimensions_is_a_matter_of_usage(bus: Bus) -> None:
+def test_a_new_stream_without_dimensions_is_a_usage_error(bus: Bus) -> None:
     worker = learner(settings_for(bus, attributes=None))
     with pytest.raises(UsageError, match="--attributes N --features M"), worker:
         worker.wait()
@@ -272,20 +260,20 @@ def test_a_new_stream_without_dimensions_is_a_matter_of_usage(bus: Bus) -> None:
 # ---- settings that change
 
 
-def test_a_changed_configuration_is_written_down_where_it_begins(bus: Bus, producer: Producer) -> None:
+def test_a_changed_configuration_is_in_the_first_record_learned_with_it(bus: Bus, producer: Producer) -> None:
     for number, gigabytes in enumerate((2.0, 1.0, 1.0), 1):
         with learner(settings_for(bus, memory_gb=gigabytes)) as worker:
             producer.describe(CLASSES[number])
             wait(bus, number, alive=worker.alive)
-    told = [(r.configuration or {}).get("memory_bytes") for r in ledger.read_all(bus, TOPICS)]
-    assert told == [2_000_000_000, None, 1_000_000_000, None]
+    written = [(r.configuration or {}).get("memory_bytes") for r in ledger.read_all(bus, TOPICS)]
+    assert written == [2_000_000_000, None, 1_000_000_000, None]
 
 
-def test_another_learner_cannot_go_on_with_what_this_one_knows(bus: Bus, producer: Producer) -> None:
+def test_another_kind_of_learner_cannot_take_over(bus: Bus, producer: Producer) -> None:
     with learner(settings_for(bus)) as worker:
         producer.describe(A)
         wait(bus, 1, alive=worker.alive)
     other = learner(settings_for(bus, learner="ridge"))
-    with pytest.raises(UsageError, match="go back to the old settings, or learn the topics anew"), other:
+    with pytest.raises(UsageError, match="go back to the old settings, or learn the topics again"), other:
         other.wait()
     assert len(digests(bus)) == 2

@@ -1,4 +1,4 @@
-"""Workers as the processes they are: their pages, their logs, and how they end."""
+"""Workers as processes: their HTTP pages, their logs, and how they end."""
 
 from __future__ import annotations
 
@@ -29,9 +29,11 @@ from patience import PATIENCE_SECONDS
 
 from stream_cgzsl.bus import Bus
 
+pytestmark = pytest.mark.slow
+
 A, B = CLASSES[:2]
 QUICK_SECONDS = 10
-"""How long an orchestrator waits before it kills; a worker at rest must need much less."""
+"""How long Docker waits before it kills; an idle worker needs much less."""
 
 
 @pytest.fixture
@@ -49,13 +51,13 @@ def page(url: str) -> tuple[int, str]:
 
 
 def ends(child: Popen[bytes], log: Path, code: int) -> list[str]:
-    """The last lines of a worker that ends soon, with this exit code."""
+    """The log lines of a worker that ends soon, with this exit code."""
     assert (child.wait(QUICK_SECONDS), "Traceback" in log.read_text()) == (code, False), log.read_text()
     return log.read_text().strip().splitlines()
 
 
 def test_a_learner_and_a_scorer_from_start_to_end(bus: Bus, tmp_path: Path) -> None:
-    """One test for all of it: processes take seconds to start."""
+    """One test for everything: processes take seconds to start."""
     learn_log, score_log = tmp_path / "learn.log", tmp_path / "score.log"
     settings = settings_for(bus, port=0, max_wait=60, **NO_DESCRIBE)
     with ExitStack() as stack:
@@ -92,7 +94,7 @@ def test_a_learner_and_a_scorer_from_start_to_end(bus: Bus, tmp_path: Path) -> N
     assert "serving generation 1, 2 classes" in score_log.read_text()
 
 
-def test_a_learner_that_was_replaced_ends_with_its_own_exit_code(bus: Bus, tmp_path: Path) -> None:
+def test_a_replaced_learner_has_its_own_exit_code(bus: Bus, tmp_path: Path) -> None:
     log = tmp_path / "learn.log"
     with process("learn", settings_for(bus), log) as child:
         wait_for_window(bus, 0)
@@ -102,7 +104,7 @@ def test_a_learner_that_was_replaced_ends_with_its_own_exit_code(bus: Bus, tmp_p
     assert lines[-1].startswith("stream-cgzsl: sqlite:///") and "replaced by a newer one" in lines[-1]
 
 
-def test_a_port_that_is_taken_is_told(bus: Bus, tmp_path: Path) -> None:
+def test_a_port_in_use_is_reported(bus: Bus, tmp_path: Path) -> None:
     log, taken = tmp_path / "one.log", tmp_path / "two.log"
     with process("score", settings_for(bus, port=0), log) as first:
         port = int(address(log).rpartition(":")[2])

@@ -1,8 +1,7 @@
-"""A scorer follows the generations, one whole one at a time, and answers at least once."""
+"""A scorer follows the generations, answers with one complete generation at a time, and answers at least once."""
 
 from __future__ import annotations
 
-import time
 import uuid
 from collections.abc import Iterator
 from pathlib import Path
@@ -11,24 +10,18 @@ from typing import Any
 import numpy as np
 import pytest
 from helpers import TOPICS, Producer, new_bus, read, scorer, settings_for, sqlite_url, wait_for_answers
-from patience import PATIENCE_SECONDS
+from patience import until
 from served_stream import AXES, CLASSES, ask, ask_until, commit, turned
 
 from stream_cgzsl.bus import Bus
-from stream_cgzsl.bus.sqlite_reading import SqliteSubscription
+from stream_cgzsl.bus.sqlite.reading import SqliteSubscription
 from stream_cgzsl.bus.topics import Topics
 from stream_cgzsl.errors import BrokenLedger, BusUnavailable, TopicMissing
-from stream_cgzsl.following import Follower
-from stream_cgzsl.generation import Generation
-from stream_cgzsl.schemas import (
-    Genesis,
-    LedgerRecord,
-    Message,
-    Prediction,
-    Sample,
-    decode,
-)
-from stream_cgzsl.windows.commit import Commit, publish
+from stream_cgzsl.schemas import Genesis, LedgerRecord, Message, Prediction, Sample, decode
+from stream_cgzsl.serving.follower import Follower
+from stream_cgzsl.serving.generation import Generation
+from stream_cgzsl.serving.generation_io import commit_of
+from stream_cgzsl.windows.commit import Commit, write_commit
 from stream_cgzsl.workers import scorer as scorer_module
 
 
@@ -58,14 +51,14 @@ def test_no_answer_mixes_two_generations(served: Bus) -> None:
             commit(served, number, turned(number))
             ask_until(served, worker, number)
     answers = [decode("predictions", r.key, r.value, r.headers) for r in read(served, TOPICS["predictions"])]
-    told = [p for p in answers if isinstance(p, Prediction) and not p.request_id.startswith("probe")]
-    assert len(told) == 5 * 16
-    for prediction in told:
+    predictions = [p for p in answers if isinstance(p, Prediction) and not p.request_id.startswith("probe")]
+    assert len(predictions) == 5 * 16
+    for prediction in predictions:
         axis = int(prediction.request_id.split("/")[1])
         assert prediction.class_id == CLASSES[(axis + (prediction.generation or 0) - 1) % 16]
 
 
-def test_starting_takes_the_newest_generation_at_once(served: Bus) -> None:
+def test_a_scorer_starts_with_the_newest_generation(served: Bus) -> None:
     for number in (2, 3):
         commit(served, number, turned(number))
     with scorer(settings_for(served, max_wait=60)) as worker:
@@ -73,7 +66,7 @@ def test_starting_takes_the_newest_generation_at_once(served: Bus) -> None:
     assert answers["q"].generation == 3
 
 
-def test_a_ledger_without_genesis_is_told_not_waited_for(bus: Bus) -> None:
+def test_a_ledger_without_a_genesis_is_an_error(bus: Bus) -> None:
     commit(bus, 1, turned(1))
     worker = scorer(settings_for(bus))
     with pytest.raises(BrokenLedger, match="does not begin with a genesis"), worker:
@@ -93,17 +86,17 @@ def test_an_error_while_following_ends_the_worker(served: Bus, monkeypatch: pyte
 # ---- at least once
 
 
-def test_a_restart_goes_on_behind_the_answers_it_committed(served: Bus) -> None:
+def test_a_restart_continues_after_the_committed_samples(served: Bus) -> None:
     for round_number in range(3):
         with scorer(settings_for(served)) as worker:
             ask(served, worker, **{f"{round_number}-{n}": AXES[n] for n in range(10)})
     assert len(read(served, TOPICS["predictions"])) == 30
 
 
-def test_answers_that_were_not_committed_are_given_again_with_the_same_id(
+def test_samples_that_were_not_committed_are_answered_again_with_the_same_id(
     served: Bus, producer: Producer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The bus goes away between the answers and their commit."""
+    """The bus becomes unavailable between the answers and the commit of their samples."""
     monkeypatch.setattr(scorer_module, "_RETRY_SECONDS", 0.01)
     original, failures = SqliteSubscription.commit, [BusUnavailable("gone")]
 
@@ -115,14 +108,11 @@ def test_answers_that_were_not_committed_are_given_again_with_the_same_id(
     monkeypatch.setattr(SqliteSubscription, "commit", sometimes)
     producer.events("samples", *(Sample(request_id=f"q{n}", vector=AXES[n]) for n in range(4)), partition=0)
     with scorer(settings_for(served)) as worker:
-        deadline = time.monotonic() + PATIENCE_SECONDS
-        while sum(served.committed("t.scorer", TOPICS["samples"]).values()) < 4 and time.monotonic() < deadline:
-            worker.alive()
-            time.sleep(0.05)
-    told = [decode("predictions", r.key, r.value, r.headers) for r in read(served, TOPICS["predictions"])]
-    names = sorted(p.request_id for p in told if isinstance(p, Prediction))
+        until(lambda: sum(served.committed("t.scorer", TOPICS["samples"]).values()) == 4, "the commit")
+    answers = [decode("predictions", r.key, r.value, r.headers) for r in read(served, TOPICS["predictions"])]
+    names = sorted(p.request_id for p in answers if isinstance(p, Prediction))
     assert names == ["q0", "q0", "q1", "q1", "q2", "q2", "q3", "q3"]
-    assert {p.request_id: p.class_id for p in told if isinstance(p, Prediction)} == {
+    assert {p.request_id: p.class_id for p in answers if isinstance(p, Prediction)} == {
         f"q{n}": CLASSES[n] for n in range(4)
     }
     assert worker.metrics.registry.get_sample_value("cgzsl_bus_errors_total") == 1
@@ -132,8 +122,9 @@ def test_a_second_scorer_on_one_file_stands_by_and_takes_over(served: Bus) -> No
     with scorer(settings_for(served)) as first:
         ask(served, first, a=AXES[0])
         with scorer(settings_for(served)) as second:
-            ask(served, second, b=AXES[1])
-            assert second.worker.why_not_ready() == "no partition of the samples assigned"
+            ask(served, first, b=AXES[1])
+            standby = "no partition of the samples assigned"
+            until(lambda: second.worker is not None and second.worker.why_not_ready() == standby, "the standby")
             first.stop.set()
             first.wait()
             answers = ask(served, second, c=AXES[2])
@@ -158,8 +149,9 @@ def test_missing_topics_end_the_worker(tmp_path: Path) -> None:
             worker.wait()
 
 
-def test_a_generation_far_larger_than_a_batch_is_loaded_beside_the_answers(bus_url: str) -> None:
-    """20,000 classes of 512 numbers: until they are whole, the generation before goes on answering."""
+@pytest.mark.slow
+def test_while_a_large_generation_is_loaded_the_previous_one_answers(bus_url: str) -> None:
+    """It has 20,000 classes of 512 numbers."""
     topics = Topics(f"t{uuid.uuid4().hex[:8]}")
     genesis = Genesis(attributes=8, features=512, signed=True)
     axes = np.eye(512, dtype=np.float32)
@@ -175,14 +167,14 @@ def test_a_generation_far_larger_than_a_batch_is_loaded_beside_the_answers(bus_u
     )
     record = LedgerRecord(number=0, kind="genesis", reason="test", configuration_digest="0" * 64, code="0")
     with new_bus(bus_url, 2, topics) as bus, bus.publisher("big") as publisher:
-        publish(publisher, topics, Commit(record.model_copy(update={"genesis": genesis})))
+        write_commit(publisher, topics, Commit(record.model_copy(update={"genesis": genesis})))
         trained = record.model_copy(update={"kind": "train", "number": 1})
-        publish(publisher, topics, Commit(trained, small))
+        write_commit(publisher, topics, commit_of(trained, small))
         with scorer(settings_for(bus, topics, max_wait=60)) as worker:
             producer, answers = Producer(bus, topics), []
             producer.ask({"q0": axes[1]})
             answers += wait_for_answers(bus, ["q0"], topics, worker.alive).values()
-            publish(publisher, topics, Commit(trained.model_copy(update={"number": 2}), large))
+            write_commit(publisher, topics, commit_of(trained.model_copy(update={"number": 2}), large))
             while answers[-1].generation != 2:
                 name = f"q{len(answers)}"
                 producer.ask({name: axes[1]})

@@ -1,4 +1,4 @@
-"""The scorer at work on a real file: every sample is answered, each by one whole generation."""
+"""The scorer on a real file: every sample is answered, also an invalid one, also without a model."""
 
 from __future__ import annotations
 
@@ -7,28 +7,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from helpers import (
-    TOPICS,
-    Producer,
-    letters,
-    new_bus,
-    read,
-    scorer,
-    settings_for,
-    sqlite_url,
-    wait_for_answers,
-)
+from helpers import TOPICS, Producer, letters, new_bus, read, scorer, settings_for, sqlite_url, wait_for_answers
+from patience import PATIENCE_SECONDS
 from served_stream import AXES, CLASSES, ask, ask_until, commit, turned
 
 from stream_cgzsl.bus import Bus
-from stream_cgzsl.generation import Generation
-from stream_cgzsl.schemas import (
-    KEPT_BYTES,
-    Message,
-    Prediction,
-    Sample,
-    encode,
-)
+from stream_cgzsl.schemas import KEPT_BYTES, Message, Prediction, Sample, encode
+from stream_cgzsl.serving.generation import Generation
 
 
 @pytest.fixture
@@ -81,7 +66,7 @@ def test_every_sample_of_every_partition_is_answered_once(served: Bus) -> None:
     assert {p for p, end in served.end_offsets(TOPICS["samples"]).items() if end} == {0, 1}
 
 
-def test_samples_in_any_encoding_are_answered_alike(served: Bus, producer: Producer) -> None:
+def test_samples_in_any_encoding_get_the_same_answer(served: Bus, producer: Producer) -> None:
     half = Sample(request_id="half", vector=AXES[5].astype(np.float16))
     listed = Message(b"plain", b'{"vector": [0,0,0,0,0,1,0,0,0,0,0,0,0,0,0,0]}')
     producer.send("samples", encode(half), encode(half.model_copy(update={"request_id": "json"}), "json"), listed)
@@ -90,7 +75,7 @@ def test_samples_in_any_encoding_are_answered_alike(served: Bus, producer: Produ
     assert {p.class_id for p in answers.values()} == {CLASSES[5]}
 
 
-def test_headers_that_are_not_ours_are_copied(served: Bus, producer: Producer) -> None:
+def test_foreign_headers_are_copied(served: Bus, producer: Producer) -> None:
     sample = encode(Sample(request_id="q", vector=AXES[0]))
     own = (("traceparent", b"00-1"), ("reply-to", b"\xff"), ("traceparent", b"00-2"))
     producer.send("samples", sample._replace(headers=own + sample.headers))
@@ -101,7 +86,7 @@ def test_headers_that_are_not_ours_are_copied(served: Bus, producer: Producer) -
     assert record.key == b"q"
 
 
-# ---- what is wrong with a sample
+# ---- invalid samples
 
 
 @pytest.mark.parametrize(
@@ -118,7 +103,7 @@ def test_headers_that_are_not_ours_are_copied(served: Bus, producer: Producer) -
     ],
     ids=["length", "sign", "bytes", "empty", "no key", "key not text", "key with a line break", "huge key"],
 )
-def test_an_invalid_sample_is_answered_and_buried(
+def test_an_invalid_sample_gets_an_answer_and_a_dead_letter(
     served: Bus, producer: Producer, message: Message, request_id: str, reason: str
 ) -> None:
     producer.ask({"before": AXES[1]})
@@ -151,7 +136,7 @@ def test_headers_too_long_to_be_copied_are_refused(served: Bus, producer: Produc
 # ---- without a model
 
 
-def test_without_any_generation_the_answer_is_no_model_and_later_ones_are_better(bus: Bus) -> None:
+def test_without_a_generation_the_answer_is_no_model_until_there_is_one(bus: Bus) -> None:
     with scorer(settings_for(bus, max_wait=0.1)) as worker:
         early = ask(bus, worker, early=AXES[3])
         assert worker.worker.why_not_ready() == "no generation loaded yet"
@@ -173,11 +158,11 @@ def test_a_sample_waits_for_the_first_generation(bus: Bus, producer: Producer) -
     assert answers["q"].class_id == CLASSES[3]
 
 
-def test_a_queue_does_not_wait_once_for_every_batch(bus: Bus, producer: Producer) -> None:
-    """Sixty batches: a wait for each would outlast the patience of this test."""
+def test_a_queue_waits_for_the_first_generation_only_once(bus: Bus, producer: Producer) -> None:
+    """Sixty batches: waiting for each would take longer than this test waits."""
     names = [f"q{n}" for n in range(60)]
     producer.ask(dict.fromkeys(names, AXES[0]))
-    with scorer(settings_for(bus, max_wait=1.0, batch=1)) as worker:
+    with scorer(settings_for(bus, max_wait=PATIENCE_SECONDS / 30, batch=1)) as worker:
         answers = wait_for_answers(bus, names, alive=worker.alive)
     assert {p.status for p in answers.values()} == {"no-model"}
 
@@ -191,6 +176,3 @@ def test_a_generation_that_cannot_answer_says_so(bus: Bus, generation: Generatio
     with scorer(settings_for(bus)) as worker:
         answers = ask(bus, worker, q=AXES[0])
     assert answers == {"q": Prediction(request_id="q", status="no-model", generation=1)}
-
-
-# ---- the function alone

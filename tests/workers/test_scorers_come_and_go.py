@@ -1,4 +1,4 @@
-"""Scorers that are killed and added while samples flow and generations change: every sample gets a true answer."""
+"""Scorers are killed and added while samples arrive and generations change: every sample gets a right answer."""
 
 from __future__ import annotations
 
@@ -18,8 +18,9 @@ from served_stream import AXES, turned
 from stream_cgzsl.bus import Bus
 from stream_cgzsl.bus.topics import Topics
 from stream_cgzsl.schemas import LedgerRecord, Prediction, decode
+from stream_cgzsl.serving.generation_io import commit_of, load_generation
 from stream_cgzsl.windows import ledger
-from stream_cgzsl.windows.commit import Commit, publish
+from stream_cgzsl.windows.commit import Commit, write_commit
 
 GENERATIONS = 12
 KILLS = 4
@@ -35,7 +36,7 @@ def publish_generation(bus: Bus, topics: Topics, number: int) -> None:
         code="0",
     )
     with bus.publisher(f"{topics.prefix}.learner") as publisher:
-        publish(publisher, topics, Commit(record, turned(number) if number else None))
+        write_commit(publisher, topics, commit_of(record, turned(number)) if number else Commit(record))
 
 
 def answers_in(bus: Bus, topics: Topics) -> list[Prediction]:
@@ -43,7 +44,7 @@ def answers_in(bus: Bus, topics: Topics) -> list[Prediction]:
     return [event for event in events if isinstance(event, Prediction)]
 
 
-def test_every_sample_is_answered_by_a_generation_that_was_whole(kafka_url: str, tmp_path: Path) -> None:
+def test_every_sample_is_answered_by_a_complete_generation(kafka_url: str, tmp_path: Path) -> None:
     topics = Topics(f"t{uuid.uuid4().hex[:8]}")
     dice, names = random.Random(5), count()
     asked: dict[str, np.ndarray] = {}
@@ -78,14 +79,14 @@ def test_every_sample_is_answered_by_a_generation_that_was_whole(kafka_url: str,
                 scorers.append(start())
             if number == 7:
                 scorers.append(start())
-            if number % 3 == 2:  # the kill that comes next meets scorers that answer, however slow the machine is
+            if number % 3 == 2:  # so that the next kill hits scorers that answer, however slow the machine is
                 ask_until_answered_by(number)
             else:
                 time.sleep(0.3)
         until(lambda: set(asked) <= {answer.request_id for answer in answers_in(bus, topics)}, "every answer")
 
         records = ledger.read_all(bus, topics)
-        generations = {r.number: ledger.load_generation(bus, topics, r) for r in records[1:]}
+        generations = {r.number: load_generation(bus, topics, r) for r in records[1:]}
         answers = answers_in(bus, topics)
         assert {answer.request_id for answer in answers} == set(asked)
         assert {answer.status for answer in answers} == {"ok"}
@@ -93,4 +94,4 @@ def test_every_sample_is_answered_by_a_generation_that_was_whole(kafka_url: str,
             generation = generations[answer.generation or 0]
             [[index]] = generation.classify(asked[answer.request_id][None], 1).indices
             assert answer.class_id == generation.class_ids[index]
-        assert {2, 5, 8, 11} <= {answer.generation for answer in answers}  # they did change under way
+        assert {2, 5, 8, 11} <= {answer.generation for answer in answers}  # generations did change meanwhile

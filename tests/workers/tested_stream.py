@@ -1,9 +1,8 @@
-"""A stream whose generations and holdout were made by hand, and what its evaluations must be, found the slow way."""
+"""A stream with hand-made generations and holdout rows, and its evaluations computed in a simple, slow way."""
 
 from __future__ import annotations
 
 import sqlite3
-import time
 import uuid
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing, contextmanager
@@ -14,35 +13,42 @@ from typing import Any
 import numpy as np
 import pytest
 from helpers import GENESIS, InThread, Producer, read, settings_for
-from patience import PATIENCE_SECONDS
+from patience import until
 
 from stream_cgzsl.bus import Bus
 from stream_cgzsl.bus.topics import Topics
-from stream_cgzsl.generation import Generation
-from stream_cgzsl.metrics import EvaluatorMetrics
+from stream_cgzsl.runtime.metrics import EvaluatorMetrics
 from stream_cgzsl.schemas import Evaluation, Holdout, LedgerRecord, Range, decode
-from stream_cgzsl.windows.commit import Commit, publish
+from stream_cgzsl.serving.generation import Generation
+from stream_cgzsl.serving.generation_io import commit_of
+from stream_cgzsl.windows.commit import Commit, write_commit
 from stream_cgzsl.workers.evaluator import EvaluatorWorker
 
-Given = tuple[str, str | None, Any]
-"""Class, id and vector of a test row."""
+HoldoutRow = tuple[str, str | None, Any]
+"""Class, id and vector."""
 
 
 def made(number: int, classes: str, seen: str, servable: bool = True, seed: int = 0) -> Generation:
-    """Classes are letters. Projections of one class point about the same way in every generation."""
+    """Classes are letters; the n-th letter of `seen` has had 5n + 1 examples.
+
+    Projections of one class have about the same direction in every generation.
+    """
     rng = np.random.default_rng([seed, number])
     vectors = np.stack([axis(c) for c in classes]) + 0.6 * rng.normal(size=(len(classes), 16)).astype(np.float32)
     flags = np.array([c in seen for c in classes])
     biases = (0.2 * flags).astype(np.float32)
-    return Generation(number, tuple(classes), flags, vectors, biases, np.zeros(16, np.float32), servable=servable)
+    counts = np.array([5 * seen.index(c) + 1 if c in seen else 0 for c in classes])
+    return Generation(
+        number, tuple(classes), flags, vectors, biases, np.zeros(16, np.float32), servable=servable, examples=counts
+    )
 
 
 def axis(class_id: str) -> Any:
     return np.eye(16, dtype=np.float32)[ord(class_id) - ord("a")]
 
 
-def rows_of(class_id: str, count: int, tag: str = "") -> list[Given]:
-    """Test rows around the axis of a class, with ids."""
+def rows_of(class_id: str, count: int, tag: str = "") -> list[HoldoutRow]:
+    """Holdout rows around the axis of a class, with ids."""
     rng = np.random.default_rng([ord(class_id), count])
     noise = np.abs(rng.normal(size=(count, 16))).astype(np.float32)
     return [(class_id, f"{tag}{class_id}{n}", axis(class_id) + 0.5 * row) for n, row in enumerate(noise)]
@@ -53,20 +59,20 @@ class Stream:
     bus: Bus
     topics: Topics
     generations: list[Generation] = field(default_factory=list)
-    tested: list[list[Given]] = field(default_factory=list)  # the valid rows below the cut of each generation
-    rows: list[Given] = field(default_factory=list)
+    tested: list[list[HoldoutRow]] = field(default_factory=list)  # the valid rows before the cut of each generation
+    rows: list[HoldoutRow] = field(default_factory=list)
 
     @property
     def producer(self) -> Producer:
         return Producer(self.bus, self.topics)
 
-    def hold_out(self, *rows: Given, partition: int | None = None) -> None:
+    def hold_out(self, *rows: HoldoutRow, partition: int | None = None) -> None:
         self.rows += rows
         events = (Holdout(class_id=c, id=id, vector=vector) for c, id, vector in rows)
         self.producer.events("holdout", *events, partition=partition)
 
     def commit(self, generation: Generation | None = None, kind: str = "train", to: int | None = None) -> None:
-        """A ledger record with that generation and all of the holdout so far; the genesis without one."""
+        """Commits a window with that generation and all of the holdout so far; without one it is the genesis."""
         record = LedgerRecord(
             number=0 if generation is None else generation.number,
             kind="genesis" if generation is None else kind,
@@ -82,7 +88,8 @@ class Stream:
             self.generations.append(generation)
             self.tested.append(list(self.rows))
         with self.bus.publisher(f"{self.topics.prefix}.learner") as publisher:
-            publish(publisher, self.topics, Commit(record, generation))
+            commit = Commit(record) if generation is None else commit_of(record, generation)
+            write_commit(publisher, self.topics, commit)
 
     def evaluator(self, **settings: Any) -> InThread:
         return InThread(EvaluatorWorker, settings_for(self.bus, self.topics, **settings), EvaluatorMetrics())
@@ -92,34 +99,36 @@ class Stream:
         return [e for r in records if isinstance(e := decode("evaluations", r.key, r.value, r.headers), Evaluation)]
 
     def wait_for(self, number: int, alive: Callable[[], Any] = lambda: None) -> list[Evaluation]:
-        """All evaluations, once that of generation `number` is there."""
-        deadline = time.monotonic() + PATIENCE_SECONDS
-        while time.monotonic() < deadline:
-            found = self.evaluations()
-            if found and found[-1].generation >= number:
-                return found
+        """All evaluations, as soon as generation `number` is evaluated."""
+        found: list[Evaluation] = []
+
+        def evaluated() -> bool:
+            nonlocal found
             alive()
-            time.sleep(0.05)
-        raise AssertionError(f"generation {number} was not evaluated within {PATIENCE_SECONDS:g} s")
+            found = self.evaluations()
+            return bool(found) and found[-1].generation >= number
+
+        until(evaluated, f"the evaluation of generation {number}")
+        return found
 
     def evaluate_until(self, number: int, **settings: Any) -> list[Evaluation]:
-        """An evaluator until generation `number` is evaluated."""
+        """Runs an evaluator until generation `number` is evaluated."""
         with self.evaluator(**settings) as worker:
             return self.wait_for(number, worker.alive)
 
     def expected(self) -> list[Any]:
-        """What the evaluations must be, one a generation."""
+        """The evaluations there must be, one per generation."""
         best: dict[str, float] = {}
         found = []
         before: Generation | None = None
         for generation, rows in zip(self.generations, self.tested, strict=True):
-            evaluation = slowly(generation, before, rows, best)
+            evaluation = evaluated_slowly(generation, before, rows, best)
             best, before = dict(evaluation["best"]), generation
             found.append(evaluation)
         return found
 
-    def take_projections(self, number: int) -> None:
-        """Does what compaction would do to a generation, on a SQLite bus: its first record is gone."""
+    def remove_projection(self, number: int) -> None:
+        """Removes the first projection of a generation from a SQLite bus, as compaction would."""
         with closing(sqlite3.connect(self.bus.url.removeprefix("sqlite:///"))) as db, db:
             topic = self.topics["projections"]
             (place,) = db.execute("SELECT id FROM partitions WHERE topic = ?", (topic,)).fetchone()
@@ -127,8 +136,10 @@ class Stream:
             db.execute("DELETE FROM records WHERE place = ?", ((place << 40) + first,))
 
 
-def slowly(generation: Generation, before: Generation | None, rows: list[Given], best: Mapping[str, float]) -> Any:
-    """An evaluation without any of the code it is compared with."""
+def evaluated_slowly(
+    generation: Generation, before: Generation | None, rows: list[HoldoutRow], best: Mapping[str, float]
+) -> Any:
+    """An evaluation that uses none of the code it is compared with, except `Generation.scores`."""
     known = dict(zip(generation.class_ids, generation.seen.tolist(), strict=True))
     firsts = {id or f"none {n}": row for n, row in reversed(list(enumerate(rows))) for id in [row[1]]}
     asked = [(c, vector) for c, _, vector in firsts.values() if c in known and generation.servable]
@@ -173,11 +184,23 @@ def slowly(generation: Generation, before: Generation | None, rows: list[Given],
         "per_class": now,
         "best": {c: max(best.get(c, 0.0), now.get(c, 0.0)) for c in sorted(learned) if c in best or c in now},
         "movement": moved,
+        "by_examples": by_examples(generation, now),
     }
 
 
+def by_examples(generation: Generation, accuracies: Mapping[str, float]) -> dict[str, float]:
+    assert generation.examples is not None
+    examples = dict(zip(generation.class_ids, generation.examples.tolist(), strict=True))
+    groups = {"0": (0, 0), "1-2": (1, 2), "3-5": (3, 5), "6-20": (6, 20), ">20": (21, 10**9)}
+    shares = {
+        group: [share for c, share in accuracies.items() if first <= examples[c] <= last]
+        for group, (first, last) in groups.items()
+    }
+    return {group: float(np.mean(found)) for group, found in shares.items() if found}
+
+
 def assert_same(found: list[Evaluation], expected: list[Any]) -> None:
-    """One evaluation a generation, in order, each with these figures (but for the last bits)."""
+    """One evaluation per generation, in order, each with these figures up to rounding."""
 
     def close(figures: Any) -> Any:
         if isinstance(figures, dict):
@@ -190,18 +213,18 @@ def assert_same(found: list[Evaluation], expected: list[Any]) -> None:
 
 
 def wait_until_ready(*workers: InThread) -> None:
-    """Until each of them has caught up, or stands by."""
-    deadline = time.monotonic() + PATIENCE_SECONDS
-    while any(worker.worker is None or worker.worker.why_not_ready() is not None for worker in workers):
-        assert time.monotonic() < deadline
-        for worker in workers:
-            worker.alive()
-        time.sleep(0.05)
+    """Waits until each of them has caught up or stands by."""
+
+    def ready(worker: InThread) -> bool:
+        worker.alive()
+        return worker.worker is not None and worker.worker.why_not_ready() is None
+
+    until(lambda: all(map(ready, workers)), "readiness")
 
 
 @contextmanager
 def new_stream(bus: Bus, partitions: int = 2) -> Iterator[Stream]:
-    """A stream of its own, with its genesis."""
+    """A new stream, with its genesis."""
     stream = Stream(bus, Topics(f"e{uuid.uuid4().hex[:10]}"))
     bus.create(stream.topics.specs(partitions))
     stream.commit()

@@ -8,7 +8,7 @@ from queries import mean
 QUALITY = [
     Panel(
         "Accuracy on the holdout",
-        "Per-class mean of the newest evaluated generation: learned classes, classes only described, harmonic mean.",
+        "Per-class mean of the newest evaluated generation: seen classes, unseen classes, harmonic mean.",
         [("stream_kind:cgzsl_holdout_accuracy_ratio:max{}", "{{stream}} {{kind}}")],
         unit="percentunit",
         width=12,
@@ -16,21 +16,29 @@ QUALITY = [
     ),
     Panel(
         "Accuracy before learning",
-        "How the generation before classified a window's features before they were learned; no holdout needed.",
+        "Prequential: the previous generation classifies a window's features before they are learned.",
         [("max by (stream, kind) (cgzsl_prequential_accuracy_ratio{} >= 0)", "{{stream}} {{kind}}")],
         unit="percentunit",
         width=12,
         most=1,
     ),
     Panel(
+        "Accuracy by number of examples",
+        "Per-class mean on the holdout, by how many examples a class has had. It should rise with the number.",
+        [("stream_examples:cgzsl_accuracy_by_examples_ratio:max{}", "{{stream}} {{examples}}")],
+        unit="percentunit",
+        width=24,
+        most=1,
+    ),
+    Panel(
         "Forgetting",
-        "How much lower the accuracy of learned classes is than the best it has been.",
+        "How far the accuracy of seen classes is below the best it has been.",
         [("stream:cgzsl_forgetting_ratio:max{}", "{{stream}}")],
         unit="percentunit",
     ),
     Panel(
         "Area under the seen-unseen curve",
-        "How well seen and unseen can be told apart, whatever the balance between them.",
+        "How well seen and unseen classes are recognised, independent of the offset between them.",
         [("max by (stream) (cgzsl_seen_unseen_area_ratio{} >= 0)", "{{stream}}")],
         unit="percentunit",
         most=1,
@@ -95,7 +103,7 @@ EVALUATION = [
     ),
     Panel(
         "Evaluations",
-        "In the last hour: published, or gone because compaction took the generation before its turn.",
+        "In the last hour: published, or gone because compaction removed the generation before its turn.",
         [("sum by (stream, outcome) (increase(cgzsl_evaluations_total{}[1h]))", "{{stream}} {{outcome}}")],
         width=6,
     ),

@@ -1,4 +1,4 @@
-"""How Grafana writes down a dashboard: panels in rows of 24 columns, with a variable for the stream."""
+"""Grafana's JSON of a dashboard: panels in rows of 24 columns, with a variable for the stream."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ _COLUMNS = 24
 
 @dataclass(frozen=True)
 class Panel:
-    """One question and its picture. `queries` are pairs of PromQL and legend.
+    """One panel. `queries` are pairs of PromQL and legend.
 
     In a query every selector has braces, `name{}` or `name{label="x"}`, and gets the dashboard's variables as further
-    matchers. `kind` is Grafana's name of the picture; `unit` Grafana's name of the unit.
+    matchers. `kind` is Grafana's panel type; `unit` Grafana's name of the unit.
     """
 
     title: str
@@ -32,7 +32,7 @@ class Panel:
 
 @dataclass(frozen=True)
 class Dashboard:
-    """`rows` are titles with panels; `variables` are labels to choose by, each with the series that has its values."""
+    """`rows` are titles with panels; `variables` are labels to select by, each with a series that has its values."""
 
     uid: str
     title: str
@@ -76,7 +76,7 @@ class Dashboard:
 
 
 def _lines(panels: Iterable[Panel]) -> Iterator[list[Panel]]:
-    """Panels beside each other, as many as fit."""
+    """Panels side by side, as many as fit."""
     line: list[Panel] = []
     for panel in panels:
         if sum(p.width for p in line) + panel.width > _COLUMNS:
@@ -117,7 +117,7 @@ def _panel(panel: Panel, variables: Sequence[str]) -> Json:
 
 
 def _chosen(query: str, variables: Sequence[str]) -> str:
-    """The query with the variables as matchers in every selector. Sums over a stream's workers know no instance."""
+    """The query with the variables as matchers in every selector. Recorded sums over workers have no instance."""
     parts = query.split("{")
     for number, before in enumerate(parts[:-1]):
         known = [name for name in variables if name == "stream" or ":" not in before.split("(")[-1]]

@@ -1,4 +1,4 @@
-"""Does it answer: how many, how fast, by which generation, and how sure of it."""
+"""Does it answer: how many, how fast, by which generation, and how certain."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from queries import OF_SCORER, RATE, mean, quantile, quantiles
 ANSWERS = [
     Panel(
         "Answers",
-        "`invalid`: the sample was no sample; `no-model`: nothing to classify with; `unknown`: below --reject-score.",
+        "`invalid`: not a valid sample; `no-model`: no generation can answer yet; `unknown`: below --reject-score.",
         [(f"sum by (stream, status) (rate(cgzsl_predictions_total{{}}{RATE}))", "{{stream}} {{status}}")],
         unit="reqps",
         width=12,
@@ -21,14 +21,14 @@ ANSWERS = [
     ),
     Panel(
         "Time to an answer",
-        "From the time of a batch's oldest sample to its answer written.",
+        "From the timestamp of a batch's oldest sample until its answer is written.",
         quantiles("cgzsl_answer_seconds"),
         unit="s",
         width=12,
     ),
     Panel(
         "Time of a batch",
-        "From a batch read to its answers written.",
+        "From reading a batch until its answers are written.",
         quantiles("cgzsl_batch_seconds"),
         unit="s",
         width=12,
@@ -58,7 +58,7 @@ GENERATIONS = [
 CERTAINTY = [
     Panel(
         "Best scores",
-        "How the best scores are spread. A shift without a new generation means that the samples changed.",
+        "Distribution of the best scores. A shift without a new generation means that the samples changed.",
         [(f"sum by (le) (increase(cgzsl_score_bucket{{}}{RATE}))", "{{le}}")],
         kind="heatmap",
     ),
@@ -70,7 +70,7 @@ CERTAINTY = [
     ),
     Panel(
         "Median score and margin",
-        "The middle of the two pictures beside.",
+        "Medians of the two heatmaps.",
         [
             (quantile(0.5, "cgzsl_score", "stream"), "{{stream}} score"),
             (quantile(0.5, "cgzsl_margin", "stream"), "{{stream}} margin"),
@@ -80,29 +80,20 @@ CERTAINTY = [
 ]
 
 SCORERS = [
-    Panel(
-        "Ready",
-        "1 for each scorer that is of use.",
-        [(f"cgzsl_ready{{}} {OF_SCORER}", "{{instance}}")],
-        most=1,
-    ),
+    Panel("Ready", "1 for each scorer that is ready.", [(f"cgzsl_ready{{}} {OF_SCORER}", "{{instance}}")], most=1),
     Panel(
         "Answers of each",
         "Scorers share the partitions of the samples; more scorers than partitions have nothing to do.",
         [(f"sum by (instance) (rate(cgzsl_predictions_total{{}}{RATE}))", "{{instance}}")],
         unit="reqps",
     ),
-    Panel(
-        "Processor",
-        "Cores in use.",
-        [(f"rate(process_cpu_seconds_total{{}}{RATE}) {OF_SCORER}", "{{instance}}")],
-    ),
+    Panel("Processor", "Cores in use.", [(f"rate(process_cpu_seconds_total{{}}{RATE}) {OF_SCORER}", "{{instance}}")]),
 ]
 
 SERVING = Dashboard(
     uid="cgzsl-serving",
     title="stream_cgzsl: serving",
-    description="Does it answer: how many, how fast, by which generation, and how sure of it.",
+    description="Does it answer: how many, how fast, by which generation, and how certain.",
     variables={"stream": "cgzsl_build_info", "instance": 'cgzsl_build_info{worker="scorer", stream=~"$stream"}'},
     rows={"Answers": ANSWERS, "Generations": GENERATIONS, "How sure": CERTAINTY, "Scorers": SCORERS},
 )

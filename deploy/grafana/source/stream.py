@@ -1,4 +1,4 @@
-"""Is the stream healthy: who is at work, what comes in, what waits, what cannot be used."""
+"""Is the stream healthy: which workers are active, what comes in, what waits, what cannot be used."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ _WORKER = "{{worker}} {{instance}}"
 NOW = [
     Panel(
         "Learners at work",
-        "One learner of a stream holds the lock; others stand by.",
+        "One learner of a stream holds the lock; others are standbys.",
         [("stream:cgzsl_learner_active:sum{}", "{{stream}}")],
         unit="none",
         kind="stat",
@@ -19,7 +19,7 @@ NOW = [
     ),
     Panel(
         "Workers ready",
-        "Workers whose /readyz says that they are of use, by kind.",
+        "Workers that are ready (/readyz), by kind.",
         [("stream_worker:cgzsl_ready:sum{}", "{{stream}} {{worker}}")],
         unit="none",
         kind="stat",
@@ -81,12 +81,7 @@ WINDOWS = [
     Panel(
         "Windows committed",
         "In the last hour, by kind and by the policy that closed them.",
-        [
-            (
-                "sum by (stream, kind, policy) (increase(cgzsl_windows_total{}[1h]))",
-                "{{stream}} {{kind}} ({{policy}})",
-            )
-        ],
+        [("sum by (stream, kind, policy) (increase(cgzsl_windows_total{}[1h]))", "{{stream}} {{kind}} ({{policy}})")],
     ),
     Panel(
         "Time of each step",
@@ -96,7 +91,7 @@ WINDOWS = [
     ),
     Panel(
         "Transactions",
-        "Commits of the last hour by how they ended. After `unknown` the ledger is read again and decides.",
+        "Commits of the last hour by how they ended. After `unknown` the ledger is read again to find out.",
         [("sum by (stream, outcome) (increase(cgzsl_transactions_total{}[1h]))", "{{stream}} {{outcome}}")],
     ),
 ]
@@ -104,13 +99,13 @@ WINDOWS = [
 WORKERS = [
     Panel(
         "Since the last success",
-        "A window committed, a batch answered, an evaluation published. On a quiet stream it grows, and rightly.",
+        "A window committed, a batch answered, an evaluation published. It grows on a quiet stream, which is normal.",
         [(f"(time() - (cgzsl_last_success_timestamp_seconds{{}} > 0)) {OF_WORKER}", _WORKER)],
         unit="s",
     ),
     Panel(
         "Bus errors",
-        "Times in 5 minutes that the bus did not answer; workers ask again.",
+        "Times in 5 minutes that the bus did not answer; workers retry.",
         [(f"increase(cgzsl_bus_errors_total{{}}[5m]) {OF_WORKER}", _WORKER)],
     ),
     Panel(
@@ -119,10 +114,7 @@ WORKERS = [
         [(f"increase(cgzsl_rebalances_total{{}}[5m]) {OF_WORKER}", _WORKER)],
     ),
     Panel(
-        "Processor",
-        "Cores in use.",
-        [(f"rate(process_cpu_seconds_total{{}}{RATE}) {OF_WORKER}", _WORKER)],
-        width=12,
+        "Processor", "Cores in use.", [(f"rate(process_cpu_seconds_total{{}}{RATE}) {OF_WORKER}", _WORKER)], width=12
     ),
     Panel(
         "Memory",
@@ -136,7 +128,7 @@ WORKERS = [
 STREAM = Dashboard(
     uid="cgzsl-stream",
     title="stream_cgzsl: stream",
-    description="Is the stream healthy: who is at work, what comes in, what waits, what cannot be used.",
+    description="Is the stream healthy: which workers are active, what comes in, what waits, what cannot be used.",
     variables={"stream": "cgzsl_build_info"},
     rows={"Now": NOW, "Records": RECORDS, "Windows": WINDOWS, "Workers": WORKERS},
 )

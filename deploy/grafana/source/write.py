@@ -1,4 +1,4 @@
-"""Writes the dashboards: `python deploy/grafana/source/write.py`, or to another folder, which a test then compares."""
+"""Writes the dashboards: `python deploy/grafana/source/write.py`. A test writes them elsewhere and compares."""
 
 from __future__ import annotations
 

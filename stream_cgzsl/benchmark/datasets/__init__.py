@@ -1,4 +1,4 @@
-"""Data sets: one layout a file, `load` is the way in."""
+"""Data sets: one module per file layout; `load` reads any of them."""
 
 from __future__ import annotations
 

@@ -1,18 +1,17 @@
-"""A data set: features with labels, classes with attributes, and which rows train and test."""
+"""A data set: labelled features, classes with attributes, and a split into training and test rows."""
 
 from __future__ import annotations
 
 import hashlib
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from stream_cgzsl.learners.interface import Space
+from stream_cgzsl.schemas import Array
 
-Array = npt.NDArray[Any]
 Rows = npt.NDArray[np.int64]
 
 _TEST_EVERY = 5
@@ -22,11 +21,11 @@ _TEST_EVERY = 5
 class Dataset:
     """All indices count from 0. A class with training rows is seen, one that only has test rows is unseen.
 
-    `extractor` says what made the features, as far as the files tell: for the benchmarks the name of their file.
+    `extractor` says what computed the features: for the benchmarks, the name of their file.
     """
 
     name: str
-    class_ids: tuple[str, ...]  # in the files' order, which is the order the settings go by
+    class_ids: tuple[str, ...]  # in the order of the files, which decides the order of tasks
     attributes: Array  # [classes, attributes] float32
     features: Array  # [rows, features] float32
     labels: Rows  # [rows]
@@ -50,7 +49,7 @@ class Dataset:
         return {class_id: label for label, class_id in enumerate(self.class_ids)}
 
     def label(self, class_id: str) -> int:
-        """The class's place in `class_ids`."""
+        """The index of the class in `class_ids`."""
         return self._label[class_id]
 
     def vector(self, class_id: str) -> Array:
@@ -61,7 +60,7 @@ class Dataset:
         return self._of(self.train, class_id)
 
     def test_rows(self, class_id: str) -> Rows:
-        """Rows of seen and of unseen classes are never mixed in the benchmarks' splits."""
+        """The test rows of a class; it is either among the seen or among the unseen ones."""
         seen = self._of(self.test_seen, class_id)
         return seen if len(seen) else self._of(self.test_unseen, class_id)
 
@@ -77,11 +76,12 @@ class Dataset:
         return np.asarray(rows[self.labels[rows] == self._label[class_id]], np.int64)
 
     def under(self, setting: str) -> Dataset:
-        """The data as a setting uses it: in the static one every class is learned at some time.
+        """The data as a setting uses it.
 
-        So there, classes that only have test rows give four in five of them to training (see `split_rows`).
+        In the static and the trickle setting every class may be learned, so a class that only has test rows gives four
+        in five of them to training (see `split_rows`).
         """
-        if setting != "static" or not len(self.test_unseen):
+        if setting not in ("static", "trickle") or not len(self.test_unseen):
             return self
         pairs = [split_rows(self._of(self.test_unseen, class_id)) for class_id in self.unseen_pool]
         return replace(
@@ -93,7 +93,7 @@ class Dataset:
 
     @cached_property
     def digest(self) -> str:
-        """sha256 of everything but the name: equal digests, equal data."""
+        """sha256 of everything except the name: equal digests mean equal data."""
         found = hashlib.sha256("\0".join(self.class_ids).encode())
         for array in (self.attributes, self.features, self.labels, self.train, self.test_seen, self.test_unseen):
             found.update(str(array.shape).encode())
@@ -106,12 +106,12 @@ class Dataset:
         return bool((self.features < 0).any())
 
     def space(self, seed: int = 0, shared: bool | None = None) -> Space:
-        """What a stream of this data would fix."""
+        """What a stream of this data fixes at its first start."""
         return Space(self.attributes.shape[1], self.features.shape[1], self.signed, shared, seed)
 
 
 def split_rows(rows: Rows) -> tuple[Rows, Rows]:
-    """The rows of one class, to train and to test with: every fifth is for testing, of two to four the last one."""
+    """Splits the rows of one class into training and test rows: every fifth is for testing, of two to four the last."""
     testing = np.arange(1, len(rows) + 1) % _TEST_EVERY == 0
     if 2 <= len(rows) < _TEST_EVERY:
         testing[-1] = True

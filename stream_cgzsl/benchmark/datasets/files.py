@@ -1,38 +1,39 @@
-"""Finding a file by its name in any of the formats we read, and reading it."""
+"""Finding a file by its name, in any of the supported formats, and reading it."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
-from stream_cgzsl.benchmark.datasets.problems import Array, wrong
+from stream_cgzsl.benchmark.datasets.problems import wrong
 from stream_cgzsl.benchmark.datasets.table import Shape, Table
 from stream_cgzsl.benchmark.datasets.table_csv import read_csv, read_lines
 from stream_cgzsl.benchmark.datasets.table_numpy import read_npy, read_npz, read_words
 from stream_cgzsl.benchmark.datasets.table_parquet import read_parquet
 from stream_cgzsl.errors import UsageError
+from stream_cgzsl.schemas import Array
 
 FORMATS = {".npy": read_npy, ".npz": read_npz, ".parquet": read_parquet, ".csv": read_csv}
-"""What reads a table, by the ending of its file."""
+"""The reader of a table, by file name suffix."""
 
 _LISTS = (".npy", ".csv", ".txt")
 
 
 def one_of(folder: Path, stem: str, formats: tuple[str, ...] = tuple(FORMATS)) -> Path | None:
-    """The file of that name in any of these formats. Raises `UsageError` where there are several."""
-    there = [folder / f"{stem}{suffix}" for suffix in formats if (folder / f"{stem}{suffix}").is_file()]
-    if len(there) > 1:
-        names = " and ".join(path.name for path in there)
-        raise UsageError(f"{folder}: found {names}; expected one of them")
-    return there[0] if there else None
+    """The file of that name in one of these formats. Raises `UsageError` where there are several."""
+    found = [folder / f"{stem}{suffix}" for suffix in formats if (folder / f"{stem}{suffix}").is_file()]
+    if len(found) > 1:
+        names = " and ".join(path.name for path in found)
+        raise UsageError(f"{folder}: found {names}; expected only one of them")
+    return found[0] if found else None
 
 
 def read_table(path: Path, shape: Shape) -> Table:
-    """Raises `UsageError` for what cannot be read."""
+    """Reads a table of any supported format. Raises `UsageError` for a file that cannot be read."""
     return FORMATS[path.suffix](path, shape)
 
 
 def read_list(folder: Path, stem: str, names: tuple[str, ...]) -> tuple[Path, Array] | None:
-    """The words in `stem`.npy, .csv (a column of one of `names`) or .txt (one a line); None where there is no such file."""
+    """The words in `stem`.npy, .csv (in a column of `names`) or .txt (one per line); None without such a file."""
     path = one_of(folder, stem, _LISTS)
     if path is None:
         return None

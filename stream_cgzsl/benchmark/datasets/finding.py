@@ -1,4 +1,4 @@
-"""Which folder a data set is in, and which layout it has."""
+"""Finding the folder of a data set, and loading it by its layout."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from stream_cgzsl.errors import UsageError
 
 
 def data_folder(given: str | Path | None = None) -> Path:
-    """Where data sets are: as given, or CGZSL_DATA, or `../shared/data` beside the repository."""
+    """Where data sets are: as given, else CGZSL_DATA, else `../shared/data` next to the repository."""
     chosen = given or os.environ.get("CGZSL_DATA") or Path(__file__).parents[3] / ".." / "shared" / "data"
     return Path(chosen).resolve()
 
@@ -23,8 +23,8 @@ def load(
 ) -> Dataset:
     """The data set `data`: a folder, the name of a folder in `data_folder(under)`, or `synthetic:...`.
 
-    `features` and `splits` choose between the files of a folder in the benchmarks' layout. Raises `UsageError` for files
-    that are not there, or that do not hold what they should.
+    `features` and `splits` choose between the files of a folder in the benchmarks' layout. Raises `UsageError` for
+    files that are missing or do not have the expected contents.
     """
     if is_synthetic(str(data)):
         return load_synthetic(str(data))
@@ -35,15 +35,15 @@ def load(
         if features or splits:
             raise UsageError(f"{folder}: --features and --splits are for folders of MATLAB files; this one has none")
         return load_plain(folder)
-    there = ", ".join(sorted(path.name for path in folder.iterdir())[:8]) or "nothing"
+    found = ", ".join(sorted(path.name for path in folder.iterdir())[:8]) or "nothing"
     raise UsageError(
-        f"{folder}: found {there}; expected att_splits.mat and a .mat file of features, or features.npy, .npz, .parquet or "
-        ".csv with attributes beside it (docs/data.md)"
+        f"{folder}: found {found}; expected att_splits.mat and a .mat file of features, or features.npy, .npz, "
+        ".parquet or .csv with a file of attributes (docs/data.md)"
     )
 
 
 def find(data: str | Path, under: str | Path | None = None) -> Path:
-    """The folder of a data set: as given where there is one, else by its name, in any case, among the data sets."""
+    """The folder of a data set: that path, or the folder of that name (ignoring case) in `data_folder`."""
     if Path(data).is_dir():
         return Path(data)
     home = data_folder(under)
@@ -52,6 +52,6 @@ def find(data: str | Path, under: str | Path | None = None) -> Path:
             if path.is_dir() and path.name.lower() == str(data).lower():
                 return path
     raise UsageError(
-        f"there is no data set {str(data)!r}: neither a folder of that path nor one of that name in {home}; "
+        f"there is no data set {str(data)!r}: no folder has that path, and none in {home} has that name; "
         "say where data sets are with --data or CGZSL_DATA"
     )

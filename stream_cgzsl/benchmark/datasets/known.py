@@ -1,4 +1,4 @@
-"""What is known of the five benchmarks of the paper, so that a file that is not what it is called is noticed."""
+"""The sizes of the paper's five benchmarks, to notice a folder that has the name of one but other data."""
 
 from __future__ import annotations
 
@@ -28,21 +28,21 @@ _SPELLINGS = {name.lower(): name for name in KNOWN}
 
 
 def canonical(name: str) -> str:
-    """The paper's spelling of a data set: `aPY` for APY. Any other name stays as it is."""
+    """The paper's spelling of a data set, such as `aPY` for APY. Other names stay as they are."""
     return _SPELLINGS.get(name.lower(), name)
 
 
 def check_known(data: Dataset, path: Path, splits: str) -> None:
-    """Raises `UsageError` where a benchmark's splits do not have its classes. How many images there are is free."""
+    """Raises `UsageError` where a benchmark's splits do not have its classes. The number of images may differ."""
     known = KNOWN.get(data.name)
     if known is None:
         return
-    advice = f"{{}}, as {data.name} has; call the folder something else if it is other data"
+    advice = f"{{}}, as in {data.name}; rename the folder if it holds other data"
     classes, attributes = data.attributes.shape
     if classes != known.classes:
         raise wrong(path, "att", f"{classes} classes", advice.format(known.classes))
     if splits == ATTRIBUTE_SPLITS and attributes != known.attributes:
-        raise wrong(path, "att", f"{attributes} attributes a class", advice.format(known.attributes))
+        raise wrong(path, "att", f"{attributes} attributes per class", advice.format(known.attributes))
     for field, pool, expected in (
         ("trainval_loc", data.seen_pool, known.seen),
         ("test_unseen_loc", data.unseen_pool, known.unseen),

@@ -1,6 +1,6 @@
-"""The layout for one's own data: a folder with `features`, `attributes` and, where these do not say it, `labels`.
+"""The layout for your own data: a folder with `features`, `attributes` and, unless `features` has them, `labels`.
 
-docs/data.md shows it. Vectors are rows; `features` has a label a row, `attributes` a class a row.
+docs/data.md describes it. Vectors are rows: `features` has one example per row, `attributes` one class per row.
 """
 
 from __future__ import annotations
@@ -9,12 +9,13 @@ from pathlib import Path
 
 import numpy as np
 
-from stream_cgzsl.benchmark.datasets.dataset import Array, Dataset, Rows, split_rows
+from stream_cgzsl.benchmark.datasets.dataset import Dataset, Rows, split_rows
 from stream_cgzsl.benchmark.datasets.files import FORMATS, one_of, read_list, read_table
 from stream_cgzsl.benchmark.datasets.known import canonical
 from stream_cgzsl.benchmark.datasets.problems import check_class_ids, check_matrix, wrong
 from stream_cgzsl.benchmark.datasets.table import Shape, Table
 from stream_cgzsl.errors import UsageError
+from stream_cgzsl.schemas import Array
 
 _CLASS = ("label", "labels", "class", "classes", "class_id")
 _SPLIT = "split"
@@ -29,7 +30,7 @@ def is_plain(folder: Path) -> bool:
 def load_plain(folder: Path) -> Dataset:
     """Reads a folder. Raises `UsageError`."""
     path = one_of(folder, "features")
-    assert path is not None  # is_plain said so
+    assert path is not None  # checked by is_plain
     class_ids, attributes = _classes(folder)
     table = read_table(path, _FEATURES)
     vectors = _checked(table, "features", "rows x numbers")
@@ -40,7 +41,7 @@ def load_plain(folder: Path) -> Dataset:
         moved = train[np.isin(labels[train], unseen)]
         train, test = np.setdiff1d(train, moved), np.sort(np.concatenate([test, moved]))
     if not len(train):
-        raise UsageError(f"{folder}: no row is left to train with: every class is unseen, or every row a test row")
+        raise UsageError(f"{folder}: there are no training rows: every class is unseen, or every row is a test row")
     learned = np.isin(labels[test], labels[train])
     return Dataset(
         name=canonical(folder.resolve().name),
@@ -61,7 +62,7 @@ def _checked(table: Table, field: str, what: str) -> Array:
 
 
 def _classes(folder: Path) -> tuple[tuple[str, ...], Array]:
-    """The classes and their attributes; without names they are called 0, 1, 2 and so on."""
+    """The classes and their attributes; classes without names are called 0, 1, 2 and so on."""
     path = one_of(folder, "attributes") or one_of(folder, "classes", (".parquet", ".csv"))
     if path is None:
         choices = ", ".join(f"attributes{suffix}" for suffix in FORMATS)
@@ -76,31 +77,29 @@ def _classes(folder: Path) -> tuple[tuple[str, ...], Array]:
     if names is None:
         names = np.arange(len(attributes))
     if len(names) != len(attributes):
-        raise wrong(where, "classes", f"{len(names)} classes", f"{len(attributes)}, one a row of {path.name}")
+        raise wrong(where, "classes", f"{len(names)} classes", f"{len(attributes)}, one per row of {path.name}")
     class_ids = tuple(str(name) for name in names.tolist())
     check_class_ids(where, "classes", class_ids)
     return class_ids, attributes
 
 
 def _labels(folder: Path, table: Table, class_ids: tuple[str, ...], rows: int) -> Rows:
-    """The class of each row. Whole numbers count the classes from 0, unless classes have numbers for names."""
+    """The class of each row. Whole numbers are class indices from 0, unless all classes are named by numbers."""
     stored, where = table.column(*_CLASS), table.path
     if stored is None:
         listed = read_list(folder, "labels", _CLASS)
         if listed is None:
             raise UsageError(
-                f"{table.path}: nothing says which class a row is of; expected a column or array called label, or a file "
-                "labels.npy, .csv or .txt beside it"
+                f"{table.path}: the rows have no labels; expected a column or array called label, or a file "
+                "labels.npy, .csv or .txt in the same folder"
             )
         where, stored = listed
     if len(stored) != rows:
-        raise wrong(where, "labels", f"{len(stored):,} labels", f"{rows:,}, one a row of {table.path.name}")
+        raise wrong(where, "labels", f"{len(stored):,} labels", f"{rows:,}, one per row of {table.path.name}")
     if stored.dtype.kind in "iu" and not all(name.isdecimal() for name in class_ids):
         if stored.min() < 0 or stored.max() >= len(class_ids):
             worst = stored.min() if stored.min() < 0 else stored.max()
-            raise wrong(
-                where, "labels", f"{worst}", f"0 to {len(class_ids) - 1}, the classes there are; or their names"
-            )
+            raise wrong(where, "labels", f"{worst}", f"a class index from 0 to {len(class_ids) - 1}, or a class name")
         return stored.astype(np.int64)
     place = {name: number for number, name in enumerate(class_ids)}
     values, inverse = np.unique(stored, return_inverse=True)
@@ -109,13 +108,13 @@ def _labels(folder: Path, table: Table, class_ids: tuple[str, ...], rows: int) -
     if len(unknown):
         name = str(stored[unknown[0]])
         raise wrong(
-            where, "labels", f"{name!r} in row {unknown[0]}, a class without attributes", "one of the classes described"
+            where, "labels", f"{name!r} in row {unknown[0]}, a class without attributes", "one of the described classes"
         )
     return found
 
 
 def _split(folder: Path, table: Table, labels: Rows, classes: int) -> tuple[Rows, Rows]:
-    """The rows to train and to test with: as the files say, else four in five of each class and the fifth."""
+    """The training and test rows: as the files say, else every fifth row of each class is for testing."""
     stored, where = table.column(_SPLIT), table.path
     if stored is None:
         listed = read_list(folder, _SPLIT, (_SPLIT,))
@@ -127,15 +126,15 @@ def _split(folder: Path, table: Table, labels: Rows, classes: int) -> tuple[Rows
             )
         where, stored = listed
     if len(stored) != len(labels):
-        raise wrong(where, _SPLIT, f"{len(stored):,} values", f"{len(labels):,}, one a row of {table.path.name}")
-    strange = np.flatnonzero(~np.isin(stored, ("train", "test")))
-    if len(strange):
-        raise wrong(where, _SPLIT, f"{str(stored[strange[0]])!r} in row {strange[0]}", "train or test")
+        raise wrong(where, _SPLIT, f"{len(stored):,} values", f"{len(labels):,}, one per row of {table.path.name}")
+    invalid = np.flatnonzero(~np.isin(stored, ("train", "test")))
+    if len(invalid):
+        raise wrong(where, _SPLIT, f"{str(stored[invalid[0]])!r} in row {invalid[0]}", "train or test")
     return np.flatnonzero(stored == "train"), np.flatnonzero(stored == "test")
 
 
 def _unseen(folder: Path, class_ids: tuple[str, ...]) -> Rows | None:
-    """The classes `unseen` names: no row of theirs is trained on."""
+    """The classes listed in `unseen`, which have no training rows."""
     listed = read_list(folder, "unseen", _CLASS)
     if listed is None:
         return None
@@ -143,5 +142,5 @@ def _unseen(folder: Path, class_ids: tuple[str, ...]) -> Rows | None:
     place = {name: number for number, name in enumerate(class_ids)}
     for name in names.tolist():
         if str(name) not in place:
-            raise wrong(path, "unseen", repr(str(name)), "one of the classes described")
+            raise wrong(path, "unseen", repr(str(name)), "one of the described classes")
     return np.array([place[str(name)] for name in names.tolist()], np.int64)

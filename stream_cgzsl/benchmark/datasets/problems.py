@@ -1,20 +1,17 @@
-"""What can be wrong with a data set's files: one line that names the file, the field, what is there and what should be."""
+"""Errors in the files of a data set, in one line: the file, the field, what was found and what was expected."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 from pydantic import TypeAdapter, ValidationError
 
 from stream_cgzsl.errors import UsageError
+from stream_cgzsl.schemas import Array
 from stream_cgzsl.schemas.fields import Name
-
-Array = npt.NDArray[Any]
 
 _NAME: TypeAdapter[str] = TypeAdapter(Name)
 
@@ -24,7 +21,7 @@ def wrong(path: Path, field: str, found: str, expected: str) -> UsageError:
 
 
 def check_matrix(path: Path, field: str, values: Array, what: str) -> None:
-    """Raises `UsageError` unless `values` is a matrix of finite numbers with at least one row; `what` says of which shape."""
+    """Raises `UsageError` unless `values` is a non-empty matrix of finite numbers; `what` describes its shape."""
     if values.ndim != 2 or 0 in values.shape:
         raise wrong(path, field, f"an array of shape {shape_of(values)}", f"numbers, {what}")
     if values.dtype.kind not in "fiub":
@@ -36,8 +33,8 @@ def check_matrix(path: Path, field: str, values: Array, what: str) -> None:
         raise wrong(
             path,
             field,
-            f"{values[row, column]} at [{row}, {column}] (and {(~finite).sum() - 1:,} more numbers like it)",
-            "finite numbers that a float32 can hold",
+            f"{values[row, column]} at [{row}, {column}] (and {(~finite).sum() - 1:,} more like it)",
+            "finite numbers in the range of a float32",
         )
 
 

@@ -1,4 +1,4 @@
-"""The made-up world as a data set of any size: `synthetic:classes=40,features=64,seed=7`."""
+"""Synthetic classes as a data set of any size: `synthetic:classes=40,features=64,seed=7`."""
 
 from __future__ import annotations
 
@@ -7,16 +7,15 @@ from dataclasses import dataclass, fields
 import numpy as np
 
 from stream_cgzsl.benchmark.datasets.dataset import Dataset
-from stream_cgzsl.benchmark.world import World
+from stream_cgzsl.benchmark.synthetic_world import TEST, TRAIN, World
 from stream_cgzsl.errors import UsageError
 
 PREFIX = "synthetic"
-_TRAIN, _TEST = 1, 2
 
 
 @dataclass(frozen=True)
 class Synthetic:
-    """`classes` kinds of animals, the last `unseen` of which only have test rows; `rows` and `test` are per class."""
+    """The last `unseen` of the classes only have test rows. `rows` (for training) and `test` are per class."""
 
     classes: int = 40
     unseen: int = 10
@@ -38,7 +37,7 @@ def parse_synthetic(text: str) -> Synthetic:
     for item in filter(None, text.removeprefix(PREFIX).removeprefix(":").split(",")):
         name, _, number = item.partition("=")
         if name not in names:
-            raise UsageError(f"{text}: found {item!r}; expected name=number with a name of {', '.join(names)}")
+            raise UsageError(f"{text}: found {item!r}; expected name=number, where name is one of {', '.join(names)}")
         if not number.isdecimal():
             raise UsageError(f"{text}: {name}: found {number!r}; expected a whole number")
         values[name] = int(number)
@@ -51,17 +50,17 @@ def parse_synthetic(text: str) -> Synthetic:
     if made.unseen >= made.classes:
         raise UsageError(f"{text}: unseen: found {made.unseen}; expected less than the {made.classes} classes")
     if made.unseen and not made.test:
-        raise UsageError(f"{text}: test: found 0; expected at least 1, for unseen classes only have test rows")
+        raise UsageError(f"{text}: test: found 0; expected at least 1, because unseen classes only have test rows")
     return made
 
 
 def load_synthetic(text: str) -> Dataset:
-    """The data set `text` names; the same numbers for the same text, whatever the order of its parts."""
+    """The data set that `text` specifies; the same numbers for the same values, in any order."""
     made = parse_synthetic(text)
     world = World(made.classes, made.attributes, made.features, made.seed)
     seen = made.classes - made.unseen
-    blocks = [world.draw(c, made.rows, _TRAIN) for c in world.classes[:seen]]
-    blocks += [world.draw(c, made.test, _TEST) for c in world.classes]
+    blocks = [world.draw(c, made.rows, TRAIN) for c in world.classes[:seen]]
+    blocks += [world.draw(c, made.test, TEST) for c in world.classes]
     labels = np.concatenate(
         [np.repeat(np.arange(seen), made.rows), np.repeat(np.arange(made.classes), made.test)]
     ).astype(np.int64)

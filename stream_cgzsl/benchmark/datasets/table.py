@@ -1,4 +1,4 @@
-"""A table of vectors, whatever file it came from: the numbers, and the columns of words beside them."""
+"""A table of vectors from a file of any format: a matrix of numbers, and columns of words such as labels."""
 
 from __future__ import annotations
 
@@ -6,14 +6,15 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from stream_cgzsl.benchmark.datasets.problems import Array, wrong
+from stream_cgzsl.benchmark.datasets.problems import wrong
+from stream_cgzsl.schemas import Array
 
 
 @dataclass(frozen=True)
 class Shape:
-    """What a table may hold: columns of words by these names; a column or an array `vectors` of vectors.
+    """What a table may hold: columns of words with these names, and a column or array of vectors called `vectors`.
 
-    In a table without such a column, all other columns together are the vector. A table with `vectors` empty has none.
+    In a table without such a column, all other columns together are the vector. An empty `vectors` means no vectors.
     """
 
     vectors: str
@@ -25,15 +26,15 @@ class Shape:
 
 @dataclass(frozen=True, eq=False)
 class Table:
-    """`vectors` is [rows, numbers], not checked yet; `columns` hold text or whole numbers."""
+    """`vectors` is [rows, numbers], unchecked; `columns` hold text or whole numbers."""
 
     path: Path
     vectors: Array
     columns: Mapping[str, Array] = field(default_factory=dict)
 
     def column(self, *names: str) -> Array | None:
-        """The one column that has one of these names. Raises `UsageError` where there are several."""
-        there = [name for name in names if name in self.columns]
-        if len(there) > 1:
-            raise wrong(self.path, there[1], f"{there[0]!r} beside it, which means the same", "one of them")
-        return self.columns[there[0]] if there else None
+        """The column with one of these names. Raises `UsageError` where there are several."""
+        found = [name for name in names if name in self.columns]
+        if len(found) > 1:
+            raise wrong(self.path, found[1], f"also {found[0]!r}, which means the same", "only one of them")
+        return self.columns[found[0]] if found else None

@@ -1,4 +1,4 @@
-"""Tables as text: CSV with a header, and lists of one word a line."""
+"""Tables as text: CSV with a header, and lists with one word per line."""
 
 from __future__ import annotations
 
@@ -9,13 +9,14 @@ from typing import TextIO
 
 import numpy as np
 
-from stream_cgzsl.benchmark.datasets.problems import Array, wrong
+from stream_cgzsl.benchmark.datasets.problems import wrong
 from stream_cgzsl.benchmark.datasets.table import Shape, Table
 from stream_cgzsl.errors import UsageError
+from stream_cgzsl.schemas import Array
 
 
 def read_csv(path: Path, shape: Shape) -> Table:
-    """Columns of words by their names in the header; all other columns must be numbers, and are the vector."""
+    """Columns of words are found by their names in the header; all other columns are numbers and form the vector."""
     try:
         with path.open(encoding="utf-8-sig", newline="") as file:
             return _read(path, file, shape)
@@ -28,7 +29,7 @@ def _read(path: Path, file: TextIO, shape: Shape) -> Table:
     header = [name.strip() for name in next(lines, [])]
     if not any(header):
         raise wrong(path, "line 1", "nothing", "a header with the names of the columns")
-    if "" in header:  # such as a data frame's index, which would become a part of every vector
+    if "" in header:  # such as a data frame's index, which would become part of every vector
         raise wrong(path, "line 1", f"column {header.index('') + 1} without a name", "a name for every column")
     twice = [name for name, count in Counter(header).items() if count > 1]
     if twice:
@@ -66,7 +67,7 @@ def _is_number(text: str) -> bool:
 
 
 def read_lines(path: Path) -> Array:
-    """One word a line; empty lines are passed over."""
+    """One word per line; empty lines are skipped."""
     try:
         lines = path.read_text(encoding="utf-8-sig").splitlines()
     except (UnicodeDecodeError, OSError) as error:

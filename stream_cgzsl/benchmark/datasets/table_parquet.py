@@ -1,4 +1,4 @@
-"""Tables in Parquet, for which pyarrow is needed."""
+"""Tables in Parquet, which need pyarrow."""
 
 from __future__ import annotations
 
@@ -7,13 +7,14 @@ from typing import Any
 
 import numpy as np
 
-from stream_cgzsl.benchmark.datasets.problems import Array, wrong
+from stream_cgzsl.benchmark.datasets.problems import wrong
 from stream_cgzsl.benchmark.datasets.table import Shape, Table
 from stream_cgzsl.errors import UsageError
+from stream_cgzsl.schemas import Array
 
 
 def read_parquet(path: Path, shape: Shape) -> Table:
-    """Columns of words by their names; the vector is a column of lists, or all columns of numbers in their order."""
+    """Columns of words are found by name; the vector is a column of lists, or all other columns in their order."""
     try:
         import pyarrow
         from pyarrow import parquet

@@ -1,7 +1,7 @@
 """The layout of the zero-shot benchmarks (xlsa17): one MATLAB file of features, one of attributes and splits.
 
-`<features>.mat` has `features` (numbers x rows) and `labels` (1-based). `<splits>.mat` has `att` (attributes x classes),
-`allclasses_names`, and the 1-based rows `trainval_loc`, `test_seen_loc` and `test_unseen_loc`.
+`<features>.mat` has `features` (numbers x rows) and `labels` (1-based). `<splits>.mat` has `att` (attributes x
+classes), `allclasses_names`, and the 1-based rows `trainval_loc`, `test_seen_loc` and `test_unseen_loc`.
 """
 
 from __future__ import annotations
@@ -12,10 +12,11 @@ from typing import Any
 import numpy as np
 from scipy.io import loadmat
 
-from stream_cgzsl.benchmark.datasets.dataset import Array, Dataset, Rows
+from stream_cgzsl.benchmark.datasets.dataset import Dataset, Rows
 from stream_cgzsl.benchmark.datasets.known import ATTRIBUTE_SPLITS, canonical, check_known
 from stream_cgzsl.benchmark.datasets.problems import check_class_ids, check_matrix, shape_of, wrong
 from stream_cgzsl.errors import UsageError
+from stream_cgzsl.schemas import Array
 
 _SPLITS = "_splits"
 _FIRST_CHOICE = "res101"
@@ -27,9 +28,9 @@ def is_xlsa17(folder: Path) -> bool:
 
 
 def load_xlsa17(folder: Path, features: str | None = None, splits: str | None = None) -> Dataset:
-    """Reads a folder. `features` and `splits` name its files, without `.mat`; unset: res101 or the only one, att_splits.
+    """Reads a folder. `features` and `splits` name its files, with or without `.mat`. Raises `UsageError`.
 
-    Raises `UsageError`.
+    Defaults: res101 or the only file of features, and att_splits.
     """
     splits = (splits or ATTRIBUTE_SPLITS).removesuffix(".mat")
     feature_path = folder / f"{(features or _only_features(folder)).removesuffix('.mat')}.mat"
@@ -56,12 +57,12 @@ def load_xlsa17(folder: Path, features: str | None = None, splits: str | None = 
 
 
 def _only_features(folder: Path) -> str:
-    there = sorted(path.stem for path in folder.glob("*.mat") if not path.stem.endswith(_SPLITS))
-    if _FIRST_CHOICE in there or not there:
+    found = sorted(path.stem for path in folder.glob("*.mat") if not path.stem.endswith(_SPLITS))
+    if _FIRST_CHOICE in found or not found:
         return _FIRST_CHOICE
-    if len(there) > 1:
-        raise UsageError(f"{folder}: there are several files of features: choose one with --features {'|'.join(there)}")
-    return there[0]
+    if len(found) > 1:
+        raise UsageError(f"{folder}: there are several files of features: choose one with --features {'|'.join(found)}")
+    return found[0]
 
 
 def _read(path: Path, fields: tuple[str, ...]) -> dict[str, Any]:
@@ -71,7 +72,7 @@ def _read(path: Path, fields: tuple[str, ...]) -> dict[str, Any]:
         contents: dict[str, Any] = loadmat(path, variable_names=fields)
     except NotImplementedError as error:
         raise UsageError(f"{path}: this is a MATLAB file of version 7.3; save it as version 7 (save -v7)") from error
-    except Exception as error:  # scipy raises whatever a broken file made it stumble over
+    except Exception as error:  # scipy raises all kinds of errors for a damaged file
         raise UsageError(f"{path}: not a MATLAB file, or a damaged one: {error}") from error
     for field in fields:
         if field not in contents:
@@ -84,13 +85,13 @@ def _class_ids(path: Path, split: dict[str, Any]) -> tuple[str, ...]:
     check_matrix(path, "att", attributes, "attributes x classes")
     names = tuple(_text(cell) for cell in split["allclasses_names"].flat)
     if len(names) != attributes.shape[1]:
-        raise wrong(path, "allclasses_names", f"{len(names)} names", f"{attributes.shape[1]}, one a column of att")
+        raise wrong(path, "allclasses_names", f"{len(names)} names", f"{attributes.shape[1]}, one per column of att")
     check_class_ids(path, "allclasses_names", names)
     return names
 
 
 def _text(cell: Any) -> str:
-    """What is in a cell: mostly an array of one text, in files of other tools the text itself."""
+    """The text in a cell: usually an array of one string, in files of other tools the string itself."""
     return str(cell) if isinstance(cell, str) else "".join(str(text) for text in np.ravel(cell)[:1])
 
 
@@ -99,8 +100,8 @@ def _labels(path: Path, values: dict[str, Any], classes: int) -> Rows:
     rows = values["features"].shape[1]
     labels = _indices(path, "labels", values["labels"])
     if len(labels) != rows:
-        raise wrong(path, "labels", f"{len(labels):,} labels", f"{rows:,}, one a column of features")
-    _check_range(path, "labels", labels, classes, "the classes there are")
+        raise wrong(path, "labels", f"{len(labels):,} labels", f"{rows:,}, one per column of features")
+    _check_range(path, "labels", labels, classes, "the number of classes")
     return labels
 
 
@@ -108,12 +109,12 @@ def _rows(path: Path, field: str, split: dict[str, Any], rows: int, features: Pa
     found = _indices(path, field, split[field])
     _check_range(path, field, found, rows, f"the rows of {features.name}")
     if len(np.unique(found)) != len(found):
-        raise wrong(path, field, f"{len(found) - len(np.unique(found)):,} rows named twice", "every row once")
+        raise wrong(path, field, f"{len(found) - len(np.unique(found)):,} rows twice", "every row once")
     return found
 
 
 def _indices(path: Path, field: str, stored: Array) -> Rows:
-    """From 1-based numbers of any type to 0-based int64: some are unsigned and would wrap around at 0."""
+    """Converts 1-based numbers of any type to 0-based int64: unsigned ones would wrap around at 0."""
     if stored.size and (stored.dtype.kind not in "fiu" or max(stored.shape) != stored.size):
         raise wrong(path, field, f"{stored.dtype} of shape {shape_of(stored)}", "one row or column of whole numbers")
     with np.errstate(invalid="ignore"):
@@ -133,19 +134,16 @@ def _check_splits(
     path: Path, labels: Rows, train: Rows, test_seen: Rows, test_unseen: Rows, class_ids: tuple[str, ...]
 ) -> None:
     if not len(train):
-        raise wrong(path, "trainval_loc", "no rows", "the rows to train with")
+        raise wrong(path, "trainval_loc", "no rows", "the training rows")
     both = np.intersect1d(train, np.concatenate([test_seen, test_unseen]))
     if len(both):
-        raise wrong(path, "trainval_loc", f"row {both[0] + 1} also among the test rows", "rows that only train")
+        raise wrong(path, "trainval_loc", f"row {both[0] + 1}, which is also a test row", "only training rows")
     seen = np.unique(labels[train])
     for field, rows, belongs in (("test_seen_loc", test_seen, True), ("test_unseen_loc", test_unseen, False)):
         classes = np.unique(labels[rows])
-        strange = classes[np.isin(classes, seen) != belongs]
-        if len(strange):
-            is_what, wanted = ("no training rows", "with") if belongs else ("training rows", "without")
+        invalid = classes[np.isin(classes, seen) != belongs]
+        if len(invalid):
+            has, wanted = ("no training rows", "with") if belongs else ("training rows", "without")
             raise wrong(
-                path,
-                field,
-                f"rows of {class_ids[strange[0]]!r}, which has {is_what}",
-                f"classes {wanted} training rows",
+                path, field, f"rows of {class_ids[invalid[0]]!r}, which has {has}", f"classes {wanted} training rows"
             )

@@ -1,4 +1,4 @@
-"""Rows of three figures on one scale: seen and unseen at the ends of a line, their harmonic mean as a bar between."""
+"""Rows of three figures on one scale: seen and unseen at the ends of a line, their harmonic mean in between."""
 
 from __future__ import annotations
 
@@ -6,20 +6,20 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from xml.etree.ElementTree import Element
 
-from stream_cgzsl.report.charts.marks import key, legend, mark
+from stream_cgzsl.report.charts.markers import legend, legend_entry, marker
 from stream_cgzsl.report.charts.plot import axis_of, drawing
 from stream_cgzsl.report.charts.scale import Scale, linear
 from stream_cgzsl.report.document import Figures
 from stream_cgzsl.report.markup import el, percent
-from stream_cgzsl.report.numbers import plain, short, spread
+from stream_cgzsl.report.numbers import decimal, plus_minus, shorten
 
-_ROW = 52.0  # pixels: a line of text and the marks under it
+_ROW = 52.0  # pixels: a line of text and the markers below it
 _FOOT = 6.0
 
 
 @dataclass(frozen=True)
 class Row:
-    """`ours` is drawn full, what others published hollow. `other` is drawn hollow in the same row."""
+    """Our figures are filled, published ones hollow. `other` is a second, hollow set in the same row."""
 
     name: str
     figures: Figures
@@ -46,17 +46,17 @@ def dumbbells(name: str, description: str, rows: Sequence[Row]) -> Element:
 
 
 def _reach(row: Row) -> list[float]:
-    """Everything the scale must hold."""
+    """All values that the scale must include."""
     reach = []
-    for value, deviation in zip(_three(row.figures), _three(row.deviation), strict=True):
+    for value, deviation in zip(row.figures.values, _values(row.deviation), strict=True):
         if value is not None:
             reach += [value - (deviation or 0.0), value + (deviation or 0.0)]
-    return reach + [value for value in _three(row.other) if value is not None]
+    return reach + [value for value in _values(row.other) if value is not None]
 
 
 def _row(row: Row, scale: Scale, top: float, height: float) -> list[Element]:
-    label = el("tspan", el("title", row.name), short(row.name, 34), class_="strong" if row.strong else None)
-    value = el("tspan", "mH ", spread(row.figures.mH, row.deviation.mH if row.deviation else None), dx="10")
+    label = el("tspan", el("title", row.name), shorten(row.name, 34), class_="strong" if row.strong else None)
+    value = el("tspan", "mH ", plus_minus(row.figures.mH, row.deviation.mH if row.deviation else None), dx="10")
     parts = [el("text", label, value, x="0", y=f"{top + 18:g}", class_="row")]
     if row.strong:
         parts.insert(0, el("rect", x="-10", y=f"{top:g}", width="100%", height=f"{_ROW:g}", class_="stripe"))
@@ -68,33 +68,33 @@ def _row(row: Row, scale: Scale, top: float, height: float) -> list[Element]:
 
 
 def _marks(figures: Figures, deviation: Figures | None, scale: Scale, y: float, style: str, tip: str) -> list[Element]:
-    seen, unseen, harmonic = _three(figures)
+    seen, unseen, harmonic = figures.values
     parts: list[Element] = []
     height = percent(1 - y)
     if seen is not None and unseen is not None:
         ends = {"x1": percent(scale(seen)), "x2": percent(scale(unseen))}
         parts.append(el("line", **ends, y1=height, y2=height, class_=f"span {style}".strip()))
     drawn = (("bar", "harmonic", harmonic), ("circle", "seen", seen), ("diamond", "unseen", unseen))
-    spreads = _three(deviation)
-    for (shape, kind, value), spread_of in zip(drawn, (spreads[2], *spreads[:2]), strict=True):
+    deviations = _values(deviation)
+    for (shape, kind, value), band in zip(drawn, (deviations[2], *deviations[:2]), strict=True):
         if value is None:
             continue
-        if spread_of:
-            ends = {"x1": percent(scale(value - spread_of)), "x2": percent(scale(value + spread_of))}
+        if band:
+            ends = {"x1": percent(scale(value - band)), "x2": percent(scale(value + band))}
             parts.append(el("line", **ends, y1=height, y2=height, class_=f"band {kind}"))
-        parts.append(mark(shape, scale(value), y, f"{kind} {style}".strip(), f"{tip}; {kind} {plain(value)}"))
+        parts.append(marker(shape, scale(value), y, f"{kind} {style}".strip(), f"{tip}; {kind} {decimal(value)}"))
     return parts
 
 
-def _three(figures: Figures | None) -> tuple[float | None, float | None, float | None]:
-    return (None, None, None) if figures is None else (figures.mSA, figures.mUA, figures.mH)
+def _values(figures: Figures | None) -> tuple[float | None, float | None, float | None]:
+    return (None, None, None) if figures is None else figures.values
 
 
 def dumbbell_legend(hollow: str | None) -> Element:
-    """What the marks stand for; `hollow` says what hollow ones are, if there are any."""
+    """`hollow` says what hollow markers mean, if there are any."""
     keys = [
-        key("circle", "seen", "mSA, learned classes", line=False),
-        key("diamond", "unseen", "mUA, described classes", line=False),
-        key("bar", "harmonic", "mH, their harmonic mean", line=False),
+        legend_entry("circle", "seen", "mSA, seen classes", line=False),
+        legend_entry("diamond", "unseen", "mUA, unseen classes", line=False),
+        legend_entry("bar", "harmonic", "mH, their harmonic mean", line=False),
     ]
-    return legend(*keys, *([key("circle", "plainly hollow", hollow, line=False)] if hollow else []))
+    return legend(*keys, *([legend_entry("circle", "plainly hollow", hollow, line=False)] if hollow else []))

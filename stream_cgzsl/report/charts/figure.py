@@ -1,4 +1,4 @@
-"""A chart with everything around it: what it shows in words, its legend, and its figures as a table."""
+"""A chart with its caption, its legend, and its figures as a table."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from stream_cgzsl.report.markup import Node, el, percent
 
 @dataclass(frozen=True)
 class Table:
-    """Rows of texts; the first cell of a row names it. `at` is where each row stands across the chart, if it does."""
+    """The first cell of a row names it. `at` is the horizontal position of each row in the chart, if it has one."""
 
     caption: str
     head: Sequence[str]
@@ -20,7 +20,7 @@ class Table:
 
 
 def table(content: Table, class_: str = "") -> Element:
-    """The table in a box of its own that scrolls sideways, so that the page never has to."""
+    """The table in a box that scrolls sideways, so that the page never has to."""
     places: list[str | None] = [percent(place).removesuffix("%") for place in content.at]
     body = (
         el("tr", el("th", row[0], scope="row"), (el("td", cell) for cell in row[1:]), data_at=place)
@@ -37,14 +37,9 @@ def table(content: Table, class_: str = "") -> Element:
 
 
 def figure(
-    title: str,
-    text: Node,
-    drawings: Sequence[Element],
-    data: Table,
-    legend: Element | None = None,
-    class_: str = "",
+    title: str, text: Node, drawings: Sequence[Element], data: Table, legend: Element | None = None, class_: str = ""
 ) -> Element:
-    """`title` says what there is to see, `text` what is drawn. Each of `drawings` names itself."""
+    """`title` states the finding, `text` what is drawn. Each of `drawings` has its own accessible name."""
     return el(
         "figure",
         el("figcaption", el("h3", title), el("p", text) if text else None),

@@ -6,20 +6,18 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from xml.etree.ElementTree import Element
 
-from stream_cgzsl.report.charts.marks import mark
-from stream_cgzsl.report.charts.plot import Axis, Point, apart, axis_of, drawing, ground, path, stretched
+from stream_cgzsl.report.charts.markers import marker
+from stream_cgzsl.report.charts.plot import Axis, Point, axes, axis_of, drawing, path, spread_out, stretched
 from stream_cgzsl.report.charts.scale import Scale
 from stream_cgzsl.report.markup import el, percent
-from stream_cgzsl.report.numbers import plain
+from stream_cgzsl.report.numbers import decimal
 
-_HEIGHT = 240.0  # of a drawing, as the style sheet says
-_LETTERS = 17.0  # the least distance of two labels
-_MARKS = 40  # more points than that are a line without marks
+_MOST_MARKERS = 40  # a line with more points has no markers
 
 
 @dataclass(frozen=True)
 class Series:
-    """One line. `kind` is its class in the style sheet, which gives it colour and dashes; `shape` are its marks."""
+    """One line. `kind` is its class in the style sheet (colour and dashes), `shape` its markers."""
 
     name: str
     kind: str
@@ -39,19 +37,23 @@ def lines(
     decimals: int = 1,
     marks: bool = True,
 ) -> Element:
-    """Values of each series at the places `at`; each line ends in its name and its last value.
+    """The values of each series at the positions `at`; each line ends in its name and its last value.
 
-    Without `marks`, only those points are marked that no line leads to.
+    Without `marks`, only isolated points and the last one have markers.
     """
     drawn = [(one, _points(one.values, at, scale)) for one in series]
     shown = [(one, points) for one, points in drawn if any(points)]
     return drawing(
         name,
         description,
-        ground(across, axis_of(scale, words)),
+        axes(across, axis_of(scale, words)),
         stretched(path(points, f"line {one.kind}") for one, points in shown),
         [whisker for one, _ in shown for whisker in _whiskers(one, at, scale)],
-        [item for one, points in shown for item in _marks(one, points, decimals, marks and len(points) <= _MARKS)],
+        [
+            item
+            for one, points in shown
+            for item in _marks(one, points, decimals, marks and len(points) <= _MOST_MARKERS)
+        ],
         _labels(shown, decimals),
         class_="lines",
     )
@@ -62,11 +64,11 @@ def _points(values: Sequence[float | None], at: Sequence[float], scale: Scale) -
 
 
 def _marks(one: Series, points: Sequence[Point | None], decimals: int, every: bool) -> list[Element]:
-    """Every mark, or the last one and those that no line would show."""
+    """All markers, or only those of the last point and of isolated points."""
     last = max(i for i, point in enumerate(points) if point)
     around = [None, *points, None]
     return [
-        mark(one.shape, *point, one.kind, f"{one.name} {plain(value, decimals)}")
+        marker(one.shape, *point, one.kind, f"{one.name} {decimal(value, decimals)}")
         for i, (point, value) in enumerate(zip(points, one.values, strict=True))
         if point and value is not None and (every or i == last or not (around[i] or around[i + 2]))
     ]
@@ -82,13 +84,13 @@ def _whiskers(one: Series, at: Sequence[float], scale: Scale) -> list[Element]:
 
 
 def _labels(shown: Sequence[tuple[Series, Sequence[Point | None]]], decimals: int) -> list[Element]:
-    """At the right end, apart from each other."""
+    """At the right end, without overlaps."""
     ends = [[point for point in points if point][-1] for _, points in shown]
-    heights = apart([y for _, y in ends], _LETTERS / _HEIGHT)
+    heights = spread_out([y for _, y in ends])
     found = []
     for (one, _), height in zip(shown, heights, strict=True):
         value = [value for value in one.values if value is not None][-1]
-        words = el("tspan", one.name), " ", el("tspan", plain(value, decimals), class_="strong")
+        words = el("tspan", one.name), " ", el("tspan", decimal(value, decimals), class_="strong")
         place = {"x": "100%", "y": percent(1 - height)}
         found.append(el("text", *words, **place, dx="12", dy="0.35em", class_=f"label {one.kind}"))
     return found

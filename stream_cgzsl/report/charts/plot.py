@@ -1,4 +1,4 @@
-"""The ground every chart stands on: a drawing of any width with its grid, its ticks and its name."""
+"""What all charts share: a drawing of any width with its axes, its grid and its accessible name."""
 
 from __future__ import annotations
 
@@ -11,12 +11,14 @@ from stream_cgzsl.report.markup import Node, el, percent, spell
 from stream_cgzsl.report.numbers import significant
 
 Point = tuple[float, float]
-"""A place as shares of width and height, from the lower left."""
+"""A position in fractions of width and height, from the lower left."""
+
+_LABEL_GAP = 17.0 / 240.0  # the height of a line of text over that of a drawing, as in the style sheet
 
 
 @dataclass(frozen=True)
 class Axis:
-    """Ticks as (place, text), and the words at the axis's end."""
+    """Ticks as (position, text), and the label of the axis."""
 
     ticks: Sequence[tuple[float, str]]
     words: str = ""
@@ -27,7 +29,7 @@ def axis_of(scale: Scale, words: str = "") -> Axis:
 
 
 def drawing(name: str, description: str, *parts: Node, class_: str = "") -> Element:
-    """A drawing that says what it is to who cannot see it."""
+    """A drawing with a name and a description for screen readers."""
     return el(
         "svg",
         el("title", name),
@@ -39,8 +41,8 @@ def drawing(name: str, description: str, *parts: Node, class_: str = "") -> Elem
     )
 
 
-def ground(across: Axis, up: Axis, upright: bool = False) -> list[Element]:
-    """Gridlines and tick texts. `upright` also draws the grid's upright lines."""
+def axes(across: Axis, up: Axis, upright: bool = False) -> list[Element]:
+    """Grid lines, ticks and axis labels. `upright` also draws vertical grid lines."""
     parts = []
     for place, text in up.ticks:
         y = percent(1 - place)
@@ -59,17 +61,17 @@ def ground(across: Axis, up: Axis, upright: bool = False) -> list[Element]:
 
 
 def stretched(*parts: Node) -> Element:
-    """Room for lines: one hundred by one hundred, whatever the drawing's size; strokes keep their width."""
+    """A canvas for lines: 100 by 100 units, whatever the size of the drawing; strokes keep their width."""
     return inner("0 0 100 100", *parts, preserveAspectRatio="none")
 
 
 def inner(view: str, *parts: Node, **attributes: str) -> Element:
-    """A drawing of its own measure that fills the one it stands in, and has no name beside that one's."""
+    """A nested drawing with its own units that fills the outer one and is hidden from screen readers."""
     return el("svg", *parts, viewBox=view, width="100%", height="100%", aria_hidden="true", **attributes)
 
 
 def path(points: Iterable[Point | None], class_: str, closed: bool = False) -> Element:
-    """A line through points, interrupted where there is None. For `stretched`."""
+    """A line through points, with gaps at None. For `stretched`."""
     steps: list[str] = []
     pen = "M"
     for point in points:
@@ -81,8 +83,8 @@ def path(points: Iterable[Point | None], class_: str, closed: bool = False) -> E
     return el("path", d="".join(steps) + ("Z" if closed else ""), class_=class_)
 
 
-def apart(places: Sequence[float], gap: float) -> list[float]:
-    """The places moved as little as needed for labels `gap` apart to stand there, in their order, inside [0, 1]."""
+def spread_out(places: Sequence[float], gap: float = _LABEL_GAP) -> list[float]:
+    """The positions of labels, moved apart to a distance of `gap`, in the same order and inside [0, 1]."""
     order = sorted(range(len(places)), key=lambda i: places[i])
     moved = list(places)
     floor = 0.0

@@ -1,4 +1,4 @@
-"""From values to places on an axis, and which values deserve a tick."""
+"""From values to positions on an axis, and the values of its ticks."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def _step(span: float, ticks: int) -> float:
 
 
 def linear(values: Iterable[float], ticks: int = 5, zero: bool = False, most: float | None = None) -> Scale:
-    """A scale whose ends are ticks, around all values; `zero` is on it, `most` ends it there at the latest."""
+    """A scale around all values that ends at ticks. `zero` includes 0; no tick is above `most` if no value is."""
     known = [value for value in values if math.isfinite(value)] or [0.0, 1.0]
     low, high = min(known), max(known)
     if zero:
@@ -48,7 +48,7 @@ def linear(values: Iterable[float], ticks: int = 5, zero: bool = False, most: fl
 
 
 def logarithmic(values: Iterable[float]) -> Scale:
-    """A scale for values above zero that span powers of ten."""
+    """A scale for positive values that span powers of ten."""
     known = list(values)
     low, high = min(known), max(known)
     first, last = math.floor(math.log10(low) + 1e-9), math.ceil(math.log10(high) - 1e-9)
@@ -59,25 +59,25 @@ def logarithmic(values: Iterable[float]) -> Scale:
 
 
 def sweep(values: Iterable[float]) -> Scale:
-    """Logarithmic where all values are above zero and span a factor of 50, else linear."""
+    """Logarithmic if all values are positive and span a factor of 50, else linear."""
     known = list(values)
     if min(known) > 0 and max(known) / min(known) >= 50:
         return logarithmic(known)
     return linear(known, ticks=6)
 
 
-def places(count: int) -> list[float]:
-    """Where `count` equal steps stand on an axis, from its one end to the other; a single one in the middle."""
+def evenly_spaced(count: int) -> list[float]:
+    """The positions of `count` equal steps on an axis, from end to end; a single one is in the middle."""
     return [0.5] if count == 1 else [number / (count - 1) for number in range(count)]
 
 
-def named(numbers: Sequence[int], most: int = 6) -> list[int]:
-    """The indices of the numbers that get a name: round ones, the first, and the last unless it is too near another."""
+def pick_labels(numbers: Sequence[int], most: int = 6) -> list[int]:
+    """The indices of the numbers to label: round ones, and the first and last unless too close to another."""
     count = len(numbers)
     if count <= most + 1:
         return list(range(count))
     step = math.ceil(_step(numbers[-1] - numbers[0], most))
-    step = 5 if step == 3 else step  # 2.5 is a round step of figures, not of windows
+    step = 5 if step == 3 else step  # 2.5 is a round step for figures, not for windows
     round_ones = [i for i, number in enumerate(numbers) if number % step == 0]
     if len(round_ones) < 3:
         round_ones = list(range(0, count, math.ceil(count / most)))

@@ -1,4 +1,4 @@
-"""A page that follows a running stream from the bus alone: `watch` serves it until told to stop."""
+"""A live page of a running stream. It reads only the bus; `watch` serves it until stopped."""
 
 from stream_cgzsl.report.live.watching import watch
 

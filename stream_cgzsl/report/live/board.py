@@ -1,4 +1,4 @@
-"""Everything the page shows of a stream, as events leave it: the newest of each kind, never more than fits."""
+"""What the live page shows of a stream: the newest events of each kind, a bounded number of them."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from stream_cgzsl.schemas import DeadLetter, Evaluation, Event, LedgerRecord, Pr
 
 WINDOWS = 100
 PREDICTIONS = 25
-LETTERS = 25
+DEAD_LETTERS = 25
 
 
 class Board:
-    """Events in, parts of the page out. Knows no bus and no clock; belongs to one thread."""
+    """Events in, parts of the page out. For one thread."""
 
     def __init__(self) -> None:
         self.newest: LedgerRecord | None = None
@@ -23,22 +23,22 @@ class Board:
         self._windows: deque[dict[str, Any]] = deque(maxlen=WINDOWS)
         self._evaluations: deque[Evaluation] = deque(maxlen=WINDOWS)
         self._predictions: deque[dict[str, Any]] = deque(maxlen=PREDICTIONS)
-        self._letters: deque[dict[str, Any]] = deque(maxlen=LETTERS)
+        self._letters: deque[dict[str, Any]] = deque(maxlen=DEAD_LETTERS)
 
-    def take(self, event: Event, written_ms: int) -> None:
-        """One event, `written_ms` being when the bus got it. Kinds that are not shown are passed over."""
+    def add(self, event: Event, written_ms: int) -> None:
+        """One event and the time of its record. Types that are not shown are ignored."""
         if isinstance(event, LedgerRecord):
             self.newest = event
             self._windows.append(_window(event, written_ms))
         elif isinstance(event, Evaluation):
-            self._take_evaluation(event)
+            self._add_evaluation(event)
         elif isinstance(event, Prediction):
             self._predictions.append(_prediction(event, written_ms))
         elif isinstance(event, DeadLetter):
             self._letters.append(_letter(event, written_ms))
 
-    def _take_evaluation(self, event: Evaluation) -> None:
-        """The newest evaluation of a generation counts, and they stand in the order of the generations."""
+    def _add_evaluation(self, event: Evaluation) -> None:
+        """Keeps one evaluation per generation, the newest, ordered by generation."""
         others = [one for one in self._evaluations if one.generation != event.generation]
         self._evaluations = deque(sorted([*others, event], key=lambda one: one.generation), maxlen=WINDOWS)
 
@@ -48,7 +48,7 @@ class Board:
         return self._evaluations[-1].generation if self._evaluations else None
 
     def parts(self) -> dict[str, Any]:
-        """The parts of the page by name, JSON-ready."""
+        """The parts of the page by name, as JSON values."""
         last = self._evaluations[-1] if self._evaluations else None
         return {
             "windows": list(self._windows)[::-1],

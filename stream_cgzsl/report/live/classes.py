@@ -1,28 +1,28 @@
-"""The classes of the newest generation, and how they came to be what they are."""
+"""The classes of the newest generation, and the latest changes."""
 
 from __future__ import annotations
 
 from collections import deque
 from typing import Any
 
-from stream_cgzsl.generation import Generation
+from stream_cgzsl.serving.generation import Generation
 
 SHOWN = 1200
-"""Classes a page draws one by one; of more it tells the number."""
+"""The most classes that the page draws; of the others it shows the number."""
 
 CHANGES = 12
 
 
 class Classes:
-    """Compares each generation with the one before."""
+    """Compares each generation with the previous one."""
 
     def __init__(self) -> None:
         self.number: int | None = None
         self._seen: dict[str, bool] = {}
         self._changes: deque[dict[str, Any]] = deque(maxlen=CHANGES)
 
-    def take(self, generation: Generation) -> None:
-        """The first generation is only where the comparing starts."""
+    def update(self, generation: Generation) -> None:
+        """The first generation is not compared with anything."""
         now = dict(zip(generation.class_ids, generation.seen.tolist(), strict=True))
         if self.number is not None:
             for class_id, what in _changes(self._seen, now):

@@ -1,4 +1,4 @@
-"""How much waits on the bus: what the learner, the scorers and the evaluator have not taken yet."""
+"""Lag: what the learner, the scorers and the evaluator have not processed yet."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from stream_cgzsl.schemas import LedgerRecord
 
 
 def lag(bus: Bus, topics: Topics, newest: LedgerRecord | None, evaluated: int | None) -> dict[str, int | None]:
-    """Records that wait, by role; `evaluations` counts generations. None: there is no evaluator, or one may not ask.
+    """Waiting records by role; `evaluations` counts generations. None if there is no evaluator or no access.
 
-    Offsets are counted, so on Kafka the marks of other people's transactions count too.
+    Offsets are counted, so on Kafka the control records of other transactions count too.
     """
     taken = {} if newest is None else newest.ranges
     waiting: dict[str, int | None] = {
@@ -26,7 +26,7 @@ def lag(bus: Bus, topics: Topics, newest: LedgerRecord | None, evaluated: int | 
 def _unanswered(bus: Bus, topics: Topics) -> int | None:
     try:
         taken = bus.committed(f"{topics.prefix}.scorer", topics["samples"])
-    except Refused:  # the scorers' group is theirs: who may not look at it still sees the rest
+    except Refused:  # without access to the scorers' group, the page still shows the rest
         return None
     return _behind(bus, topics["samples"], taken)
 

@@ -1,10 +1,10 @@
-// Listens to the stream and says how that goes. What is told is drawn by view.js.
-import { draw, reading } from "./view.js";
+// Listens to the server and shows the state of the connection. The content is drawn by view.js.
+import { draw, summary } from "./view.js";
 
-const SILENCE = 35_000;  // several beats of the server
-const BUS_SILENCE = 12_000;  // several looks at the bus
-const AGAIN = 2_000;
-const NEWS = 10_000;  // who listens to the page is told no more often than this
+const SILENCE = 35_000;  // several beats of the server, in ms
+const BUS_SILENCE = 12_000;  // several checks of the bus
+const RETRY = 2_000;
+const NEWS = 10_000;  // between two announcements to a screen reader
 
 const state = document.getElementById("state");
 const problem = document.getElementById("problem");
@@ -12,7 +12,7 @@ const news = document.getElementById("news");
 const parts = {};
 let source = null;
 let heard = Date.now();
-let looked = Date.now();  // when the bus last answered, as far as we were told
+let looked = Date.now();  // when we last heard that the bus answered
 let lostSince = null;
 
 function show() {
@@ -20,15 +20,15 @@ function show() {
   const lost = lostSince !== null;
   const silent = status.state === "following" && Date.now() - looked > BUS_SILENCE;
   const word = lost ? "lost" : silent ? "away" : status.state;
-  const words = { lost: "no connection", away: "bus away", following: "following", connecting: "connecting" };
+  const words = { lost: "no connection", away: "bus unavailable", following: "following", connecting: "connecting" };
   if (state.textContent !== words[word]) say(words[word]);
   state.textContent = words[word];
   state.className = "state " + word;
   const since = lost ? new Date(lostSince).toLocaleTimeString() : "";
   problem.textContent = lost
-    ? `The page lost its server at ${since} and goes on trying. What stands here is from before.`
+    ? `No connection to the server since ${since}; retrying. The content below is from before.`
     : silent
-      ? `The bus has not answered since ${new Date(looked).toLocaleTimeString()}. What stands here is from before.`
+      ? `The bus has not answered since ${new Date(looked).toLocaleTimeString()}. The content below is from before.`
       : status.problem ?? "";
   problem.hidden = !problem.textContent;
   document.body.classList.toggle("stale", lost || word === "away");
@@ -56,7 +56,7 @@ function listen() {
   source.addEventListener("error", () => {
     lostSince ??= Date.now();
     show();
-    if (source.readyState === EventSource.CLOSED) setTimeout(listen, AGAIN);  // refused; else it tries by itself
+    if (source.readyState === EventSource.CLOSED) setTimeout(listen, RETRY);  // refused; otherwise the browser retries
   });
   for (const name of ["stream", "status", "windows", "classes", "accuracy", "predictions", "letters", "lag"]) {
     source.addEventListener(name, (event) => {
@@ -66,7 +66,7 @@ function listen() {
       draw(name, parts);
       if (name === "windows" && before !== undefined && parts.windows[0] && parts.windows[0].number !== before) {
         const { number, seen, unseen } = parts.windows[0];
-        say(`Window ${number} closed: ${seen} classes learned, ${unseen} described.`);
+        say(`Window ${number} closed: ${seen} classes seen, ${unseen} unseen.`);
       }
       hear();
     });
@@ -80,7 +80,7 @@ function hear() {
 }
 
 setInterval(() => {
-  reading(parts);  // it says how long ago
+  summary(parts);  // its "ago" changes
   show();
   if (waiting !== null && Date.now() - spoken >= NEWS) speak();
   if (Date.now() - heard > SILENCE) {

@@ -1,11 +1,11 @@
-"""The live page as it is before anything is known, and the files it is made of."""
+"""The live page in its initial state, and its files."""
 
 from __future__ import annotations
 
 from importlib import resources
 from xml.etree.ElementTree import Element
 
-from stream_cgzsl.report.charts.marks import shapes
+from stream_cgzsl.report.charts.markers import marker_shapes
 from stream_cgzsl.report.markup import Node, el, whole_page
 from stream_cgzsl.report.page import ICON, asset, bar
 
@@ -30,10 +30,10 @@ def _page() -> Element:
         el(
             "body",
             el("a", "Skip to the stream", href="#stream", class_="skip"),
-            shapes(),
+            marker_shapes(),
             el("header", bar(el("p", "connecting", id="state", class_="state")), _opening()),
             el("main", *_sections(), id="stream", tabindex="-1"),
-            el("footer", el("p", "Follows the bus and nothing else. Older windows stay in the ledger.", id="foot")),
+            el("footer", el("p", "Reads only the bus. Older windows are in the ledger.", id="foot")),
             el("p", class_="aside", id="news", role="status"),
             el("noscript", el("p", "This page needs JavaScript to follow the stream.", class_="note")),
         ),
@@ -46,7 +46,7 @@ def _opening() -> Element:
         "div",
         el("p", "Live", id="where", class_="kicker"),
         el("h1", "stream-cgzsl", id="title"),
-        el("p", "Waiting for the first news of the stream.", id="reading", class_="lead"),
+        el("p", "Waiting for the stream.", id="summary", class_="lead"),
         el("p", id="problem", class_="problem", hidden=True),
         el("dl", id="headline", class_="headline"),
         class_="opening",
@@ -56,10 +56,10 @@ def _opening() -> Element:
 def _sections() -> list[Element]:
     kinds = el(
         "p",
-        el("span", "learned", class_="chip seen"),
-        " has had examples ",
-        el("span", "described", class_="chip"),
-        " is known by its description alone",
+        el("span", "seen", class_="chip seen"),
+        " learned from examples ",
+        el("span", "unseen", class_="chip"),
+        " known by its description only",
         class_="meaning kinds",
     )
     return [
@@ -67,18 +67,20 @@ def _sections() -> list[Element]:
             "classes",
             "Classes",
             el("div", kinds, el("ul", id="cells", class_="cells"), el("p", id="more", class_="meaning"), class_="most"),
-            el("div", el("h3", "What changed"), el("ol", id="changes", class_="changes"), class_="rest"),
+            el("div", el("h3", "Changes"), el("ol", id="changes", class_="changes"), class_="rest"),
         ),
         _section(
             "accuracy",
             "Accuracy",
             _chart(
-                "evaluated", "On the holdout", "Per-class mean accuracy of each generation on examples it never learns."
+                "evaluated",
+                "On the holdout",
+                "Per-class mean accuracy of each generation on examples that are never trained on.",
             ),
-            _chart("prequential", "Before learning", "Each window’s features, classified by the generation before it."),
+            _chart("prequential", "Before learning", "Each window’s features, classified by the previous generation."),
         ),
         _section("windows", "Windows", _table("windows-table", "The latest windows, newest first")),
-        _section("answers", "Answers", _table("predictions-table", "The latest predictions, newest first")),
+        _section("answers", "Predictions", _table("predictions-table", "The latest predictions, newest first")),
         _section("letters", "Dead letters", _table("letters-table", "The latest records that could not be used")),
     ]
 
@@ -86,11 +88,7 @@ def _sections() -> list[Element]:
 def _section(name: str, title: str, *content: Node) -> Element:
     heading = f"{name}-title"
     return el(
-        "section",
-        el("h2", title, id=heading),
-        el("div", *content, class_="grid"),
-        id=name,
-        aria_labelledby=heading,
+        "section", el("h2", title, id=heading), el("div", *content, class_="grid"), id=name, aria_labelledby=heading
     )
 
 
@@ -120,4 +118,4 @@ FILES: dict[str, tuple[str, bytes]] = {
     "/live.js": (_JAVASCRIPT, _own("live.js")),
     "/view.js": (_JAVASCRIPT, _own("view.js")),
 }
-"""Everything there is to ask for, by path: its type and its bytes."""
+"""All files by path: content type and bytes."""

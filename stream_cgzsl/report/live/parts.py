@@ -1,4 +1,4 @@
-"""What is handed to browsers: named parts of the page's state, each the newest there is."""
+"""What browsers get: the newest version of each named part of the page's state."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 
 class Parts:
-    """Written by one thread, awaited by one thread a browser. A browser that is slow misses what is outdated anyway."""
+    """Written by one thread, awaited by one thread per browser. A slow browser skips outdated versions."""
 
     def __init__(self) -> None:
         self._changed = threading.Condition()
@@ -17,7 +17,7 @@ class Parts:
         self._closed = False
 
     def put(self, **values: Any) -> None:
-        """Makes these the newest. A part that is as it was wakes nobody."""
+        """Makes these the newest. An unchanged part wakes nobody."""
         texts = {name: json.dumps(value, allow_nan=False, separators=(",", ":")) for name, value in values.items()}
         with self._changed:
             new = {name: text for name, text in texts.items() if self._texts.get(name, (0, None))[1] != text}
@@ -27,9 +27,9 @@ class Parts:
                 self._changed.notify_all()
 
     def wait(self, since: int, timeout: float) -> tuple[int, dict[str, str]] | None:
-        """The version now and the parts that changed after version `since`, as JSON; none after `timeout` seconds.
+        """The current version and the parts that changed after version `since`, as JSON; no parts on timeout.
 
-        None when there will be no more.
+        None after `close`.
         """
         with self._changed:
             self._changed.wait_for(lambda: self._closed or self._version > since, timeout)
@@ -38,7 +38,7 @@ class Parts:
             return self._version, {name: text for name, (version, text) in self._texts.items() if version > since}
 
     def close(self) -> None:
-        """Ends every wait, and all that come."""
+        """Ends all waits, present and future."""
         with self._changed:
             self._closed = True
             self._changed.notify_all()

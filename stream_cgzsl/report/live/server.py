@@ -1,7 +1,7 @@
-"""The live page over HTTP: its files, and its state as server-sent events. Reads nothing, changes nothing.
+"""The live page over HTTP: its files, and its state as server-sent events. Read-only.
 
-On a loopback address only the names of this machine are answered to: a page elsewhere cannot reach the stream by giving
-its own name the address 127.0.0.1. No other origin is allowed to read, and nothing but GET is understood.
+On a loopback address, requests for other host names are refused: this stops DNS rebinding, where a foreign page gives
+its own name the address 127.0.0.1. No other origin may read, and only GET is allowed.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ from stream_cgzsl.report.live.parts import Parts
 log = logging.getLogger(__name__)
 
 BEAT_SECONDS = 10.0
-"""A browser that hears nothing for a few of these knows that the connection is dead."""
+"""A browser that hears nothing for several beats considers the connection dead."""
 
 _BROWSERS = 64
-_SILENCE_SECONDS = 30.0  # a peer that neither asks nor takes for so long is gone
+_SILENCE_SECONDS = 30.0  # after which an idle connection is closed
 
 _HEADERS = {
     "Content-Security-Policy": "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; "
@@ -37,7 +37,7 @@ _HEADERS = {
 
 
 class LiveServer:
-    """Serves from threads of its own until closed."""
+    """Serves in background threads until closed."""
 
     def __init__(self, host: str, port: int, parts: Parts) -> None:
         names = {"localhost", "127.0.0.1", "[::1]", host.lower()} if is_loopback(host) else None
@@ -55,7 +55,7 @@ class LiveServer:
         self._thread.start()
 
     def close(self) -> None:
-        """Ends every open stream of events and lets go of the port."""
+        """Ends all event streams and frees the port."""
         self._parts.close()
         self._server.shutdown()
         self._server.server_close()
@@ -81,7 +81,7 @@ class _Handler(BaseHTTPRequestHandler):
     def do_GET(self) -> None:
         path = urlsplit(self.path).path
         if self.names is not None and _name(self.headers.get("Host", "")) not in self.names:
-            self.answer(421, b"this page is served on this machine only: ask for localhost\n")
+            self.answer(421, b"this page is served to this machine only: open it as localhost\n")
         elif path == "/events":
             self.events()
         elif path in FILES:
@@ -91,7 +91,7 @@ class _Handler(BaseHTTPRequestHandler):
             self.answer(404, b"the page is /\n")
 
     def refuse(self) -> None:
-        self.answer(405, b"this page can only be read\n", allow="GET")
+        self.answer(405, b"this page is read-only\n", allow="GET")
 
     do_HEAD = do_POST = do_PUT = do_PATCH = do_DELETE = do_OPTIONS = refuse
 
@@ -113,9 +113,9 @@ class _Handler(BaseHTTPRequestHandler):
         super().end_headers()
 
     def events(self) -> None:
-        """The parts of the state, first all, then each when it changes, until one of both sides has enough."""
+        """All parts of the state, then each one when it changes, until the browser or the server closes."""
         if not self.free.acquire(blocking=False):
-            self.answer(503, b"too many browsers watch already\n")
+            self.answer(503, b"too many browsers are connected\n")
             return
         try:
             self.send_response(200)
@@ -128,7 +128,7 @@ class _Handler(BaseHTTPRequestHandler):
                 for name, text in (changed or {"beat": "null"}).items():
                     self.wfile.write(f"event: {name}\ndata: {text}\n\n".encode())
         except OSError as reason:
-            log.debug("a browser is gone: %s", reason)
+            log.debug("a browser disconnected: %s", reason)
         finally:
             self.free.release()
 
@@ -145,6 +145,6 @@ def is_loopback(host: str) -> bool:
 
 
 def _name(header: str) -> str:
-    """The name of a Host header, without its port: a tunnel may have another one."""
+    """The name in a Host header, without its port, which differs behind a tunnel."""
     name, colon, port = header.rpartition(":")
     return (name if colon and port.isdecimal() else header).lower()

@@ -1,4 +1,4 @@
-"""The newest records of several topics, and then whatever comes, without ever falling behind for long."""
+"""Follows the ends of several topics, skipping records when it falls behind."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from stream_cgzsl.bus import Bus, Reader, Record, TopicPartition
 
 
 class Tail:
-    """Reads from `keep[topic]` offsets before each partition's end. Belongs to one thread."""
+    """Starts `keep[topic]` offsets before the end of each partition. For one thread."""
 
     def __init__(self, bus: Bus, keep: Mapping[str, int]) -> None:
         self._bus = bus
@@ -21,10 +21,7 @@ class Tail:
         return self._reader.poll(timeout)
 
     def catch_up(self) -> None:
-        """Skips what nobody would see: where more than `keep` records wait, only the newest of them are read.
-
-        Partitions that are new since the last look are read from now on.
-        """
+        """Skips all but the newest `keep` records of each partition, and starts to read new partitions."""
         newest = self._newest()
         here = {tp: self._reader.position(tp) for tp in self._start}
         if newest.keys() != here.keys() or any(start > here[tp] for tp, start in newest.items()):

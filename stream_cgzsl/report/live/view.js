@@ -1,11 +1,12 @@
-// Draws the parts of the state. Whatever came from the stream is set as text, never as markup.
+// Draws the parts of the state. Anything from the stream is set as text, never as markup.
 
 const byId = (id) => document.getElementById(id);
-const percent = (share) => (share === null || share === undefined ? "–" : (100 * share).toFixed(1));
+const percent = (fraction) => (fraction == null ? "–" : (100 * fraction).toFixed(1));
+const score = (number) => number?.toFixed(3) ?? "–";
 const both = (seen, unseen) => (seen === null && unseen === null ? "–" : `${percent(seen)} / ${percent(unseen)}`);
-const whole = (number) => (number === null || number === undefined ? "–" : number.toLocaleString("en").replaceAll(",", "\u202f"));
+const whole = (number) => number?.toLocaleString("en").replaceAll(",", "\u202f") ?? "–";
 const clock = (ms) => new Date(ms).toLocaleTimeString();
-const NAMED = 80;  // so many classes can be shown by name
+const NAMED = 80;  // the most classes that are shown by name
 
 function el(tag, text, className = "", title = null) {
   const element = document.createElement(tag);
@@ -27,29 +28,29 @@ function stream({ stream }) {
   byId("where").textContent = stream.bus ? `Live from ${stream.bus}` : "Live";
 }
 
-export function reading({ windows }) {
+export function summary({ windows }) {
   if (!windows) return;
   const last = windows[0];
-  let text = "No window has closed yet. Describe classes, send features, and they will show here.";
+  let text = "No window has closed yet. Describe classes and send features to see them here.";
   if (last) {
-    const learned = `${whole(last.seen)} ${last.seen === 1 ? "class" : "classes"} by example`;
-    text = `It knows ${learned} and ${whole(last.unseen)} by description alone. Window ${last.number} closed ${ago(last.ms)}.`;
+    const seen = `${whole(last.seen)} seen ${last.seen === 1 ? "class" : "classes"}`;
+    text = `It knows ${seen} and ${whole(last.unseen)} unseen. Window ${last.number} closed ${ago(last.ms)}.`;
   }
-  if (byId("reading").textContent !== text) byId("reading").textContent = text;
+  if (byId("summary").textContent !== text) byId("summary").textContent = text;
 }
 
 function headline({ windows, lag, accuracy }) {
   const last = windows?.[0];
-  const waits = lag ? lag.features + lag.attributes : null;
+  const waiting = lag ? lag.features + lag.attributes : null;
+  const evaluated = accuracy?.generation == null ? "no evaluation yet"
+    : `harmonic mean of ${both(accuracy.seen, accuracy.unseen)} seen / unseen, generation ${accuracy.generation}`;
   const figures = [
     ["Generation", whole(last?.number), last?.digest ? last.digest.slice(0, 12) : "none yet", ""],
-    ["Learned", whole(last?.seen), "classes with examples", "seen"],
-    ["Described", whole(last?.unseen), "classes without any", "unseen"],
-    ["Accuracy", percent(accuracy?.harmonic), accuracy?.generation != null
-      ? `harmonic mean, ${percent(accuracy.seen)} seen and ${percent(accuracy.unseen)} unseen, generation ${accuracy.generation}`
-      : "no evaluator has spoken", ""],
-    ["To learn", whole(waits), "records wait for the next window", ""],
-    ["To answer", whole(lag?.samples), "samples wait for a scorer", ""],
+    ["Seen", whole(last?.seen), "classes with examples", "seen"],
+    ["Unseen", whole(last?.unseen), "classes with a description only", "unseen"],
+    ["Accuracy", percent(accuracy?.harmonic), evaluated, ""],
+    ["To learn", whole(waiting), "records waiting for the next window", ""],
+    ["To answer", whole(lag?.samples), "samples waiting for a scorer", ""],
   ];
   const divisions = figures.map(([name, value, meaning, kind]) => {
     const division = el("div", null);
@@ -66,26 +67,28 @@ function classes({ classes }) {
   const there = new Map([...cells.children].map((cell) => [cell.dataset.id, cell]));
   const drawn = classes.shown.map(([id, seen]) => {
     const cell = there.get(id) ?? el("li", null);
-    const state = seen ? "learned" : "described";
+    const state = seen ? "seen" : "unseen";
     cell.dataset.id = id;
     cell.title = `${id}, ${state}`;
     cell.replaceChildren(...(named ? [id, el("span", `, ${state}`, "aside")] : [el("span", cell.title, "aside")]));
     cell.classList.toggle("seen", seen);
     return cell;
   });
-  if (drawn.length !== there.size || drawn.some((cell, i) => cells.children[i] !== cell)) cells.replaceChildren(...drawn);
+  const same = drawn.length === there.size && drawn.every((cell, i) => cells.children[i] === cell);
+  if (!same) cells.replaceChildren(...drawn);
   byId("more").textContent = classes.more ? `and ${whole(classes.more)} more` : "";
   const changes = classes.changes.map(({ window, class_id, what }) => {
     const item = el("li", null);
     item.append(el("b", class_id), " ", el("span", what, what), ` in window ${window}`);
     return item;
   });
-  byId("changes").replaceChildren(...(changes.length ? changes : [el("li", "Nothing since this page was served.", "meaning")]));
+  if (!changes.length) changes.push(el("li", "None since this page was opened.", "meaning"));
+  byId("changes").replaceChildren(...changes);
 }
 
 function accuracy({ accuracy }) {
   for (const name of ["evaluated", "prequential"]) {
-    // A drawing of numbers alone, made by the server; parsed as XML it can hold no more than it says.
+    // Drawn by the server from numbers alone, and parsed as XML: it cannot contain markup from the stream.
     const box = byId(name);
     if (accuracy[name] === null) {
       box.replaceChildren(el("p", "Nothing yet.", "meaning"));
@@ -122,13 +125,14 @@ function table(id, head, rows) {
 }
 
 function windows({ windows }) {
-  const head = ["window", "closed", "kind", "described", "features", "learned", "described only", "before learning: seen / unseen",
-    "repeated", "dead", "why", "digest"];
+  const head = ["window", "closed", "kind", "described", "features", "seen", "unseen", "before learning: seen / unseen",
+    "duplicates", "dead letters", "reason", "digest"];
   table("windows-table", head, windows.map((w) => ({
     bad: w.kind === "failed" || w.lost > 0,
     cells: [
-      [whole(w.number)], [clock(w.ms)], [w.to === null ? w.kind : `${w.kind} to ${w.to}`], [whole(w.described)], [whole(w.features)],
-      [whole(w.seen)], [whole(w.unseen)], [both(w.prequential_seen, w.prequential_unseen)],
+      [whole(w.number)], [clock(w.ms)], [w.to === null ? w.kind : `${w.kind} to ${w.to}`],
+      [whole(w.described)], [whole(w.features)], [whole(w.seen)], [whole(w.unseen)],
+      [both(w.prequential_seen, w.prequential_unseen)],
       [whole(w.duplicate)], [whole(w.dead)],
       [w.error ?? (w.lost ? `${w.reason}; ${w.lost} records lost` : w.reason), "cut", w.error ?? w.reason],
       [w.digest ? w.digest.slice(0, 12) : "–", "", w.digest ?? ""],
@@ -139,19 +143,20 @@ function windows({ windows }) {
 const kind = ({ seen }) => (seen === null ? "" : seen ? "seen" : "unseen");
 
 function predictions({ predictions }) {
-  table("predictions-table", ["request", "at", "answer", "known by", "score", "lead", "generation"], predictions.map((p) => ({
+  const head = ["request", "time", "class", "known by", "score", "margin", "generation"];
+  table("predictions-table", head, predictions.map((p) => ({
     bad: p.status === "invalid",
     cells: [
       [p.request_id, "cut", p.request_id], [clock(p.ms)],
       [p.class_id ?? p.error ?? p.status, "cut " + kind(p), p.class_id ?? p.error ?? p.status],
       [{ seen: "examples", unseen: "description" }[kind(p)] ?? "–", kind(p)],
-      [p.score === null ? "–" : p.score.toFixed(3)], [p.margin === null ? "–" : p.margin.toFixed(3)], [whole(p.generation)],
+      [score(p.score)], [score(p.margin)], [whole(p.generation)],
     ],
   })));
 }
 
 function letters({ letters }) {
-  table("letters-table", ["reason", "at", "what was wrong"], letters.map((l) => ({
+  table("letters-table", ["reason", "time", "detail"], letters.map((l) => ({
     bad: false,
     cells: [[l.reason, "cut"], [clock(l.ms)], [l.detail, "text"]],
   })));
@@ -162,5 +167,5 @@ const parts = { stream, classes, accuracy, windows, predictions, letters };
 export function draw(name, state) {
   parts[name]?.(state);
   if (["windows", "lag", "accuracy"].includes(name)) headline(state);
-  reading(state);
+  summary(state);
 }

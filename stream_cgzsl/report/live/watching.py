@@ -1,4 +1,4 @@
-"""Following a stream for its page: one reader, whatever the number of browsers."""
+"""Follows a stream for its live page: one reader, however many browsers."""
 
 from __future__ import annotations
 
@@ -8,24 +8,25 @@ import time
 from collections.abc import Callable
 from contextlib import closing, suppress
 
-from stream_cgzsl import __version__
-from stream_cgzsl.bus import Bus, Record, access, connect
+from stream_cgzsl.bus import Bus, Record, acls, connect
 from stream_cgzsl.bus.topics import Topics
 from stream_cgzsl.errors import CgzslError, UsageError
-from stream_cgzsl.report.live.board import LETTERS, PREDICTIONS, WINDOWS, Board
+from stream_cgzsl.report.live.board import DEAD_LETTERS, PREDICTIONS, WINDOWS, Board
 from stream_cgzsl.report.live.lag import lag
 from stream_cgzsl.report.live.parts import Parts
 from stream_cgzsl.report.live.server import LiveServer
 from stream_cgzsl.report.live.tail import Tail
 from stream_cgzsl.schemas import InvalidEvent, LedgerRecord, decode
+from stream_cgzsl.serving.generation_io import load_generation
+from stream_cgzsl.version import __version__
 from stream_cgzsl.windows import ledger
 
 log = logging.getLogger("watch")
 
-_KEPT = {"windows": WINDOWS, "evaluations": WINDOWS, "predictions": PREDICTIONS, "dead-letters": LETTERS}
-_ROOM = 3  # offsets a record may take: itself, and the marks of its transaction and of aborted ones
+_KEPT = {"windows": WINDOWS, "evaluations": WINDOWS, "predictions": PREDICTIONS, "dead-letters": DEAD_LETTERS}
+_OFFSETS_PER_RECORD = 3  # the record, and the control records of its transaction and of aborted ones
 _POLL_SECONDS = 0.5
-_PAUSE_SECONDS = 0.3  # between two changes of the page: thousands of answers a second are no reason to draw more often
+_PAUSE_SECONDS = 0.3  # between two updates of the page, however many records there are
 _LOOK_SECONDS = 2.0
 _RETRY_SECONDS = 3.0
 
@@ -38,15 +39,15 @@ def watch(
     stop: threading.Event,
     serving: Callable[[str], None] = lambda _: None,
 ) -> None:
-    """Serves the page until `stop`. `serving` is told its address. Raises `UsageError` where it cannot be served.
+    """Serves the page until `stop`. `serving` is called with its address. Raises `UsageError` if it cannot be served.
 
-    A bus that is away or lacks a topic is told on the page and asked again: who watches wants to see it come back.
+    If the bus is unavailable or lacks a topic, the page says so, and the bus is retried.
     """
     parts = Parts()
     parts.put(stream=_stream(topics, None), status=_status("connecting"))
     with closing(LiveServer(host, port, parts)) as server:
         serving(server.url)
-        told = ""
+        logged = ""
         while not stop.is_set():
             try:
                 with connect(url) as bus:
@@ -54,27 +55,27 @@ def watch(
             except UsageError:
                 raise
             except CgzslError as error:
-                if str(error) != told:  # once is enough for the log; the page shows it as long as it lasts
-                    log.warning("%s; trying again every %g s", error, _RETRY_SECONDS)
-                told = str(error)
-                parts.put(status=_status("away", told))
+                if str(error) != logged:  # log it once; the page shows it as long as it lasts
+                    log.warning("%s; retrying every %g s", error, _RETRY_SECONDS)
+                logged = str(error)
+                parts.put(status=_status("away", logged))
                 stop.wait(_RETRY_SECONDS)
 
 
 def _follow(bus: Bus, topics: Topics, parts: Parts, stop: threading.Event) -> None:
-    """From the newest records there are until `stop`, or until the bus is away."""
-    access.require(bus, topics, "watcher")
+    """Follows from the newest records until `stop`, or until the bus is unavailable."""
+    acls.require(bus, topics, "watcher")
     roles = {topics[role]: role for role in _KEPT}
     board, tried, looked, looks = Board(), -1, 0.0, 0
-    with closing(Tail(bus, {topics[role]: keep * _ROOM for role, keep in _KEPT.items()})) as tail:
+    with closing(Tail(bus, {topics[role]: keep * _OFFSETS_PER_RECORD for role, keep in _KEPT.items()})) as tail:
         parts.put(stream=_stream(topics, bus.url))
         while not stop.is_set():
             records = tail.poll(_POLL_SECONDS)
             for record in records:
-                _take(board, roles[record.topic], record)
+                _add(board, roles[record.topic], record)
             if board.newest is not None and board.newest.number != tried:
                 tried = board.newest.number
-                _take_generation(bus, topics, board, board.newest)
+                _update_classes(bus, topics, board, board.newest)
             if records or not looked:
                 parts.put(**board.parts())
                 stop.wait(_PAUSE_SECONDS)
@@ -84,17 +85,17 @@ def _follow(bus: Bus, topics: Topics, parts: Parts, stop: threading.Event) -> No
                 parts.put(lag=lag(bus, topics, board.newest, board.evaluated), status=_status("following", looks=looks))
 
 
-def _take(board: Board, role: str, record: Record) -> None:
-    """What cannot be read is passed over: a page is no place to stop for it, and `check` finds it."""
+def _add(board: Board, role: str, record: Record) -> None:
+    """Skips records that cannot be decoded: `check` reports them."""
     with suppress(InvalidEvent):
-        board.take(decode(role, record.key, record.value, record.headers), record.timestamp_ms)
+        board.add(decode(role, record.key, record.value, record.headers), record.timestamp_ms)
 
 
-def _take_generation(bus: Bus, topics: Topics, board: Board, record: LedgerRecord) -> None:
+def _update_classes(bus: Bus, topics: Topics, board: Board, record: LedgerRecord) -> None:
     if record.generation is None:
         return
     try:
-        board.classes.take(ledger.load_generation(bus, topics, record))
+        board.classes.update(load_generation(bus, topics, record))
     except ledger.Incomplete as reason:
         log.info("generation %d was replaced while it was loaded (%s); the next one follows", record.number, reason)
 
@@ -104,5 +105,5 @@ def _stream(topics: Topics, bus: str | None) -> dict[str, str | None]:
 
 
 def _status(state: str, problem: str | None = None, looks: int = 0) -> dict[str, str | int | None]:
-    """`looks` counts how often the bus has answered: a page that sees it stand still knows before any time limit does."""
+    """`looks` counts the answers of the bus: if it does not change, the page knows that the bus is unavailable."""
     return {"state": state, "problem": problem, "looks": looks}

@@ -1,1 +1,1 @@
-"""The parts of a report, in the order a reader meets them. Each is a function of the document alone."""
+"""The sections of a report, each a function of the document."""

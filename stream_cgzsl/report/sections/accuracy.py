@@ -1,4 +1,4 @@
-"""How good each generation was: when it was new, in hindsight, and before it had learned its window."""
+"""The accuracy of each generation: when it was new, in hindsight, and on features it had not learned yet."""
 
 from __future__ import annotations
 
@@ -9,21 +9,21 @@ from stream_cgzsl.report.charts.figure import Table, figure
 from stream_cgzsl.report.charts.line import Series, lines
 from stream_cgzsl.report.charts.scale import Scale, linear
 from stream_cgzsl.report.document import Figures, RunDocument, WindowLine
-from stream_cgzsl.report.numbers import plain
+from stream_cgzsl.report.numbers import decimal
 from stream_cgzsl.report.sections.parts import Section, section, windows_across
 
 Values = Sequence[float | None]
 
 
 def accuracy(run: RunDocument) -> Section | None:
-    """Both readings beside each other on one scale; below them what each window met and what it cost the others."""
+    """As of each window and recalculated, on one scale; then prequential accuracy and forgetting."""
     as_of, recalculated = _as_of(run.windows), _recalculated(run.windows)
     scale = linear([*_known(as_of), *_known(recalculated)], most=100.0)
     found = [
         _three(
             run,
             "As of each window",
-            "Each generation when it was new, tested on every class known by then.",
+            "Each generation when it was new, tested on all classes known by then.",
             as_of,
             run.as_of,
             scale,
@@ -31,13 +31,13 @@ def accuracy(run: RunDocument) -> Section | None:
         _three(
             run,
             "Recalculated at the end",
-            "The last generation, tested on the classes of each earlier window: how the paper counts.",
+            "The last generation, tested on the classes of each earlier window, as in the paper.",
             recalculated,
             run.recalculated,
             scale,
         ),
         prequential(run),
-        forgotten(run),
+        forgetting(run),
     ]
     return (
         section("accuracy", "Accuracy, window by window", *found) if any(part is not None for part in found) else None
@@ -45,22 +45,22 @@ def accuracy(run: RunDocument) -> Section | None:
 
 
 def prequential(run: RunDocument) -> Element | None:
-    """How the generation before did on features it had not learned yet."""
+    """How each generation classified the features of the next window."""
     values = [window.prequential_seen for window in run.windows], [window.prequential_unseen for window in run.windows]
-    text = "New features, classified by the generation before the window that brought them. No test data is needed."
-    return _chart(run, "Before it learned them", text, values, linear(_known(values), most=100.0))
+    text = "The features of each window, classified by the previous generation. This needs no test data."
+    return _chart(run, "Before learning", text, values, linear(_known(values), most=100.0))
 
 
-def forgotten(run: RunDocument) -> Element | None:
+def forgetting(run: RunDocument) -> Element | None:
     values = [window.forgetting for window in run.windows]
     known = _known([values])
     if not known:
         return None
     at, across = windows_across(run.windows)
-    title = "Nothing is forgotten" if max(known) < 0.05 else f"Forgetting: {plain(known[-1])} points at the end"
-    text = "How far learned classes are below the best they have been since they were learned, in points."
+    title = "Nothing is forgotten" if max(known) < 0.05 else f"Forgetting: {decimal(known[-1])} points at the end"
+    text = "How far seen classes are below their best accuracy since they were learned, in points."
     series = [Series("lost", "harmonic", "square", values)]
-    rows = [[str(window.number), plain(window.forgetting)] for window in run.windows]
+    rows = [[str(window.number), decimal(window.forgetting)] for window in run.windows]
     chart = lines(title, text, series, at, across, linear([*known, 1.0], zero=True, ticks=4), "points")
     return figure(title, text, [chart], Table("Forgetting, points", ["window", "forgetting"], rows, at))
 
@@ -68,19 +68,19 @@ def forgotten(run: RunDocument) -> Element | None:
 def _three(
     run: RunDocument, title: str, text: str, values: Sequence[Values], means: Figures, scale: Scale
 ) -> Element | None:
-    told = f"mSA {plain(means.mSA)}, mUA {plain(means.mUA)}, mH {plain(means.mH)}."
-    return _chart(run, title, f"{text} {told}", values, scale)
+    figures = f"mSA {decimal(means.mSA)}, mUA {decimal(means.mUA)}, mH {decimal(means.mH)}."
+    return _chart(run, title, f"{text} {figures}", values, scale)
 
 
 def _chart(run: RunDocument, title: str, text: str, values: Sequence[Values], scale: Scale) -> Element | None:
-    """Seen, unseen and, where it is given, harmonic accuracy over the windows."""
+    """Seen, unseen and, if given, harmonic accuracy over the windows."""
     if not _known(values):
         return None
     at, across = windows_across(run.windows)
     kinds = (("seen", "circle"), ("unseen", "diamond"), ("harmonic", "square"))
     series = [Series(kind, kind, shape, one) for (kind, shape), one in zip(kinds, values, strict=False)]
     rows = [
-        [str(window.number), *(plain(value) for value in figures)]
+        [str(window.number), *(decimal(value) for value in figures)]
         for window, figures in zip(run.windows, zip(*values, strict=True), strict=True)
     ]
     table = Table(f"{title}: accuracy, percent", ["window", *(one.name for one in series)], rows, at)

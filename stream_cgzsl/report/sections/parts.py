@@ -1,4 +1,4 @@
-"""What several sections are made of."""
+"""Building blocks of several sections."""
 
 from __future__ import annotations
 
@@ -6,15 +6,15 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 from xml.etree.ElementTree import Element
 
-from stream_cgzsl.report.charts.bars import centres
+from stream_cgzsl.report.charts.bars import bar_centres
 from stream_cgzsl.report.charts.plot import Axis
-from stream_cgzsl.report.charts.scale import named, places
+from stream_cgzsl.report.charts.scale import evenly_spaced, pick_labels
 from stream_cgzsl.report.document import WindowLine
 from stream_cgzsl.report.markup import Node, el
 
 
 class Section(NamedTuple):
-    """A part of the page with a heading that can be linked to."""
+    """A part of the page with a heading and an anchor."""
 
     name: str
     title: str
@@ -26,13 +26,15 @@ def section(name: str, title: str, *content: Node) -> Section:
 
 
 def windows_across(windows: Sequence[WindowLine], as_bars: bool = False) -> tuple[list[float], Axis]:
-    """Where each window stands, evenly, and the axis with their numbers."""
-    at = centres(len(windows)) if as_bars else places(len(windows))
-    return at, Axis([(at[i], str(windows[i].number)) for i in named([window.number for window in windows])], "window")
+    """The positions of the windows, evenly spaced, and the axis with their numbers."""
+    at = bar_centres(len(windows)) if as_bars else evenly_spaced(len(windows))
+    return at, Axis(
+        [(at[i], str(windows[i].number)) for i in pick_labels([window.number for window in windows])], "window"
+    )
 
 
 def facts(values: Mapping[str, Any], name: str) -> Element:
-    """Settings or an environment as names and values, nested ones as `outer.inner`."""
+    """Settings or an environment as a list of names and values; nested ones are `outer.inner`."""
     rows = (el("div", el("dt", key), el("dd", text)) for key, text in _flat(values))
     return el("dl", rows, class_="facts", aria_label=name)
 
@@ -48,7 +50,7 @@ def _flat(values: Mapping[str, Any], before: str = "") -> list[tuple[str, str]]:
 
 
 def command(text: str, reproduces: str) -> Element:
-    """A command to copy; the button appears where a script can do it."""
+    """A command to copy. The button is shown only if scripts run."""
     return el(
         "div",
         el("p", reproduces),

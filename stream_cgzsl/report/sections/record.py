@@ -1,11 +1,11 @@
-"""The run on record: its windows with their digests, and what it takes to have it again."""
+"""The windows of a run with their digests, and how to reproduce the run."""
 
 from __future__ import annotations
 
 from stream_cgzsl.report.charts.figure import Table, table
 from stream_cgzsl.report.document import RunDocument
 from stream_cgzsl.report.markup import Node, el
-from stream_cgzsl.report.numbers import count, plain, seconds
+from stream_cgzsl.report.numbers import count, decimal, duration
 from stream_cgzsl.report.sections.parts import Section, command, facts, section
 
 
@@ -19,23 +19,21 @@ def windows(run: RunDocument) -> Section | None:
             count(window.features),
             count(window.seen),
             count(window.unseen),
-            plain(window.seen_accuracy),
-            plain(window.unseen_accuracy),
-            plain(window.harmonic),
-            plain(window.area),
-            seconds(window.seconds_training),
+            decimal(window.seen_accuracy),
+            decimal(window.unseen_accuracy),
+            decimal(window.harmonic),
+            decimal(window.area),
+            duration(window.seconds_training),
             el("code", window.digest[:16], title=window.digest),
         ]
         for window in run.windows
     ]
     head = ["window", "described", "features", "seen", "unseen", "SA", "UA", "H", "area", "training", "digest"]
-    caption = (
-        "Each trained window: what it brought, what is known after it, how good it is, and its generation’s digest"
-    )
+    caption = "Each trained window: its inputs, the classes known after it, its accuracies, and its generation’s digest"
     return section("windows", "Every window", table(Table(caption, head, rows), "figures"))
 
 
-def again(run: RunDocument) -> Section:
+def reproduce(run: RunDocument) -> Section:
     return section(
         "again",
         "Run it again",

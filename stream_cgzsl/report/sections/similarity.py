@@ -1,21 +1,21 @@
-"""How a class that was only described finds its place among the others."""
+"""How the projections of unseen classes compare with those of their neighbours."""
 
 from __future__ import annotations
 
 from xml.etree.ElementTree import Element
 
 from stream_cgzsl.report.charts.figure import Table, figure
-from stream_cgzsl.report.charts.marks import key, legend
+from stream_cgzsl.report.charts.markers import legend, legend_entry
 from stream_cgzsl.report.charts.neighbours import neighbours
 from stream_cgzsl.report.charts.scale import Scale, linear
 from stream_cgzsl.report.document import RunDocument, SimilarityPanel
 from stream_cgzsl.report.markup import el
-from stream_cgzsl.report.numbers import plain
+from stream_cgzsl.report.numbers import decimal
 from stream_cgzsl.report.sections.parts import Section, section
 
 _TEXT = (
-    "Each panel follows one class that began as a description: which projections its mean test feature is most similar "
-    "to, in every window. The class is recognised where its own squares are on top."
+    "Each panel follows one class that was unseen at first. It shows the projections that are most similar to the "
+    "class’s mean test feature, in every window. The class is recognised where its own square is on top."
 )
 
 
@@ -27,12 +27,12 @@ def similarity(run: RunDocument) -> Section | None:
     scale = linear(every, ticks=4)
     return section(
         "similarity",
-        "Where described classes stand",
+        "Unseen classes and their neighbours",
         el("p", _TEXT, class_="note"),
         legend(
-            key("square", "harmonic", "the class itself (hollow: not learned yet)"),
-            key("circle", "seen", "a learned class", line=False),
-            key("diamond", "unseen hollow", "a class known by description", line=False),
+            legend_entry("square", "harmonic", "the class itself (hollow: still unseen)"),
+            legend_entry("circle", "seen", "a seen class", line=False),
+            legend_entry("diamond", "unseen hollow", "an unseen class", line=False),
         ),
         [_panel(panel, scale) for panel in panels],
     )
@@ -46,7 +46,7 @@ def _panel(panel: SimilarityPanel, scale: Scale) -> Element:
     rows = [
         [
             str(window.window),
-            *(f"{near.class_id} {plain(near.similarity, 3)} ({_state(near.seen)})" for near in window.top),
+            *(f"{near.class_id} {decimal(near.similarity, 3)} ({_state(near.seen)})" for near in window.top),
         ]
         for window in shown
     ]
@@ -59,4 +59,4 @@ def _panel(panel: SimilarityPanel, scale: Scale) -> Element:
 
 
 def _state(seen: bool) -> str:
-    return "learned" if seen else "described"
+    return "seen" if seen else "unseen"

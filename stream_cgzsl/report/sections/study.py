@@ -10,13 +10,13 @@ from stream_cgzsl.report.charts.figure import Table, figure, table
 from stream_cgzsl.report.charts.line import Series, lines
 from stream_cgzsl.report.charts.plot import axis_of
 from stream_cgzsl.report.charts.scale import linear, sweep
-from stream_cgzsl.report.document import Figures, StudyDocument, StudyRow
+from stream_cgzsl.report.document import FewShotCurve, Figures, StudyDocument, StudyRow
 from stream_cgzsl.report.markup import Node, el
-from stream_cgzsl.report.numbers import NONE, count, plain, seconds, spread
-from stream_cgzsl.report.sections.beside_paper import comparable
+from stream_cgzsl.report.numbers import MISSING, count, decimal, duration, percentage, plural, plus_minus
+from stream_cgzsl.report.sections.paper import comparable
 from stream_cgzsl.report.sections.parts import Section, command, facts, section
 
-_TEXT = "Means of all windows, each as of its own time"
+_TEXT = "Means over all windows, each as of its own time"
 
 
 def opening(study: StudyDocument) -> list[Node]:
@@ -24,23 +24,41 @@ def opening(study: StudyDocument) -> list[Node]:
         el("p", f"{study.dataset}, {study.setting} setting, {study.extractor} features", class_="kicker"),
         el("h1", study.title),
         el("p", study.question, class_="lead"),
-        el("p", reading(study), class_="answer"),
+        el("p", summary(study), class_="answer"),
     ]
 
 
-def reading(study: StudyDocument) -> str:
-    """The row with the best harmonic mean, and its lead."""
+def summary(study: StudyDocument) -> str:
+    """The row with the best harmonic mean, and its lead; in the trickle setting, by overall accuracy."""
+    if study.curves:
+        return _first_examples(study.curves)
+    trickle = study.setting == "trickle"
+    measure = "overall accuracy" if trickle else "harmonic mean"
+    figures = [(row.overall if trickle else row.as_of.mH, row) for row in study.rows]
     ranked = sorted(
-        ((row.as_of.mH, row) for row in study.rows if row.as_of.mH is not None), key=lambda pair: pair[0], reverse=True
+        ((figure, row) for figure, row in figures if figure is not None), key=lambda pair: pair[0], reverse=True
     )
     if not ranked:
-        return "No row has a harmonic mean."
+        return f"No row has {'an' if trickle else 'a'} {measure}."
     best, row = ranked[0]
-    told = f"“{row.label}” has the best harmonic mean, {spread(best, row.deviation.mH if row.deviation else None)}"
+    deviation = row.deviation.mH if row.deviation and not trickle else None
+    leader = f"“{row.label}” has the best {measure}, {plus_minus(best, deviation)}"
     if len(ranked) == 1:
-        return f"{told}."
+        return f"{leader}."
     second, other = ranked[1]
-    return f"{told}, {plain(best - second)} points before “{other.label}”."
+    return f"{leader}, {decimal(best - second)} points ahead of “{other.label}”."
+
+
+def _first_examples(curves: Sequence[FewShotCurve]) -> str:
+    """Which learner does best with the first examples of a class, and its lead."""
+    place = next((i for i, shot in enumerate(curves[0].shots) if shot.k), 0)
+    k = curves[0].shots[place].k
+    ranked = sorted(((curve.shots[place].given, curve.learner) for curve in curves), reverse=True)
+    best, learner = ranked[0]
+    start = f"With {plural(k, 'example')} per class, “{learner}” reaches {percentage(best)}"
+    if len(ranked) == 1:
+        return f"{start}."
+    return f"{start}, {decimal(best - ranked[1][0])} points ahead of “{ranked[1][1]}”."
 
 
 def chart(study: StudyDocument) -> Section | None:
@@ -78,13 +96,10 @@ def _lines(study: StudyDocument, rows: Sequence[StudyRow]) -> Element:
     ]
     at = [across(x) for x, _ in ordered]
     title = f"mSA, mUA and mH by {study.x_label or 'value'}"
-    text = f"{_TEXT}; upright lines are deviations over seeds." if any(row.deviation for row in rows) else f"{_TEXT}."
+    text = f"{_TEXT}; vertical lines are deviations over seeds." if any(row.deviation for row in rows) else f"{_TEXT}."
     drawn = lines(title, text, series, at, axis_of(across, study.x_label or ""), linear(reach, most=100.0), "percent")
     data = Table(
-        title,
-        [study.x_label or "x", "mSA", "mUA", "mH"],
-        [[f"{x:g}", *_means(row)] for x, row in ordered],
-        at,
+        title, [study.x_label or "x", "mSA", "mUA", "mH"], [[f"{x:g}", *_means(row)] for x, row in ordered], at
     )
     return figure(title, text, [drawn], data, class_="wide")
 
@@ -99,9 +114,9 @@ def _values(rows: Sequence[StudyRow], name: str) -> tuple[list[float | None], li
 def _means(row: StudyRow) -> list[str]:
     deviation = row.deviation or Figures(mSA=None, mUA=None, mH=None)
     return [
-        spread(row.as_of.mSA, deviation.mSA),
-        spread(row.as_of.mUA, deviation.mUA),
-        spread(row.as_of.mH, deviation.mH),
+        plus_minus(row.as_of.mSA, deviation.mSA),
+        plus_minus(row.as_of.mUA, deviation.mUA),
+        plus_minus(row.as_of.mH, deviation.mH),
     ]
 
 
@@ -109,14 +124,13 @@ def rows(study: StudyDocument) -> Section | None:
     if not study.rows:
         return None
     papers = any(row.paper is not None for row in study.rows)
-    head = ["row", "runs", "mSA", "mUA", "mH", "recalculated mSA / mUA / mH"]
+    trickle = study.setting == "trickle"
+    head = ["row", "runs", *(["overall"] if trickle else []), "mSA", "mUA", "mH", "recalculated mSA / mUA / mH"]
     head += ["paper mSA / mUA / mH"] if papers else []
     head += ["forgetting", "area", "seconds", "digest"]
-    text = (
-        "As of each window (mean ± deviation over seeds), and recalculated at the end, which is how the paper counts."
-    )
+    text = "As of each window (mean ± deviation over seeds), and recalculated at the end, as in the paper."
     note = f"{text} {comparable(study.extractor, study.paper_extractor)}" if papers else text
-    body = [_cells(row, papers) for row in study.rows]
+    body = [_cells(row, papers, trickle) for row in study.rows]
     return section(
         "rows",
         "Every row",
@@ -125,18 +139,18 @@ def rows(study: StudyDocument) -> Section | None:
     )
 
 
-def _cells(row: StudyRow, papers: bool) -> list[Node]:
-    cells: list[Node] = [row.label, count(row.runs), *_means(row)]
+def _cells(row: StudyRow, papers: bool, trickle: bool) -> list[Node]:
+    cells: list[Node] = [row.label, count(row.runs), *([decimal(row.overall)] if trickle else []), *_means(row)]
     cells += [_slashed(row.recalculated), *([_slashed(row.paper)] if papers else [])]
-    digest = el("code", row.digest[:16], title=row.digest) if row.digest else NONE
-    return [*cells, plain(row.forgetting), plain(row.area), seconds(row.seconds), digest]
+    digest = el("code", row.digest[:16], title=row.digest) if row.digest else MISSING
+    return [*cells, decimal(row.forgetting), decimal(row.area), duration(row.seconds), digest]
 
 
 def _slashed(figures: Figures | None) -> str:
-    return NONE if figures is None else f"{plain(figures.mSA)} / {plain(figures.mUA)} / {plain(figures.mH)}"
+    return MISSING if figures is None else " / ".join(map(decimal, figures.values))
 
 
-def again(study: StudyDocument) -> Section:
+def reproduce(study: StudyDocument) -> Section:
     settings = [
         el("details", el("summary", row.label), facts(row.settings, f"Settings of {row.label}"))
         for row in study.rows

@@ -1,0 +1,1 @@
+"""How a ledger becomes a learner again: applying windows, restoring, replaying, checking."""

@@ -1,0 +1,1 @@
+"""Learners that regress class means on attributes with a kernel; no networks."""

@@ -1,0 +1,1 @@
+"""The whitened feature space, in which features vary alike in every direction inside a class."""

@@ -1,0 +1,185 @@
+"""Answers to a batch of samples, all by one generation: decoded together, one matrix product, encoded by hand.
+
+The JSON of an answer is assembled from parts that are made once per generation: building and serialising a pydantic
+model per answer would take longer than finding it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from json.encoder import encode_basestring_ascii as quoted
+
+import numpy as np
+
+from stream_cgzsl.bus import Record
+from stream_cgzsl.schemas import (
+    KEPT_BYTES,
+    Array,
+    Batch,
+    Genesis,
+    InvalidEvent,
+    Message,
+    Prediction,
+    encode,
+    foreign_headers,
+)
+from stream_cgzsl.serving.generation import Generation, Ranking
+from stream_cgzsl.windows.dead_letters import dead_letter
+from stream_cgzsl.windows.validation import feature_reader
+
+Classify = Callable[[Array, int], Ranking]
+"""(rows [rows, features], k) -> the k best classes of each row"""
+
+_EMPTY = np.zeros(0, np.float32)
+_score_text = "{:.9g}".format
+"""Nine digits distinguish any two float32; printing all seventeen of a float64 takes twice as long."""
+_START = f'{{"type":"{Prediction.type_name()}","request_id":'
+
+
+@dataclass
+class AnsweredBatch:
+    """One prediction per record, in order; dead letters of the invalid ones; and what metrics need."""
+
+    predictions: list[Message]
+    dead: list[Message] = field(default_factory=list)
+    statuses: dict[str, int] = field(default_factory=lambda: {"ok": 0, "unknown": 0, "no-model": 0, "invalid": 0})
+    scores: Array = field(default_factory=lambda: _EMPTY)
+    margins: Array = field(default_factory=lambda: _EMPTY)
+
+
+def classifier(generation: Generation, device: str = "cpu") -> Classify:
+    """As `generation.classify`, on `device`. Everything slow is done here, not at the first answer."""
+    if device == "cpu":
+        generation.prepare()
+        return generation.classify
+    from stream_cgzsl.serving.cuda import CudaClassifier  # torch takes seconds to import
+
+    return CudaClassifier(generation, device)
+
+
+class Answerer:
+    """Answers with one generation; without one, or with one that is not servable, every answer is `no-model`.
+
+    An answer lists `top_k` candidates. One whose best score is below `reject_score` is `unknown`. Constructing may take
+    a while for many classes. For one thread only.
+    """
+
+    def __init__(
+        self,
+        generation: Generation | None,
+        genesis: Genesis | None,
+        classify: Classify | None,
+        top_k: int = 1,
+        reject_score: float | None = None,
+    ) -> None:
+        self.generation = generation
+        self._classify = classify
+        self._top_k = top_k
+        self._reject = -np.inf if reject_score is None else reject_score
+        self._reader = feature_reader("samples", genesis)
+        self._able = generation is not None and generation.servable and bool(generation.class_ids)
+        self._names: list[str] = []
+        self._candidates: list[str] = []
+        self._end = "}"
+        if generation is not None:
+            self._names = [quoted(class_id) for class_id in generation.class_ids]
+            flags = ("false", "true")
+            self._candidates = [
+                f'{{"class_id":{name},"seen":{flags[seen]},"score":'
+                for name, seen in zip(self._names, generation.seen.astype(int).tolist(), strict=True)
+            ]
+            self._end = f',"generation":{generation.number}}}'
+
+    def answer(self, records: Sequence[Record]) -> AnsweredBatch:
+        """Every record gets an answer, also one that is not a valid sample."""
+        answered = AnsweredBatch([])
+        batch = self._reader.read_all(records)
+        ids = [event.key for event in batch.events if event is not None and not event.more]
+        if batch.decoded or len(ids) < len(records):
+            return self._answer_each(records, batch, answered)
+        values = self._values(ids, batch.rows, answered)  # the usual case: no headers to copy
+        answered.predictions = [Message(record.key, value) for record, value in zip(records, values, strict=True)]
+        return answered
+
+    def _answer_each(self, records: Sequence[Record], batch: Batch, answered: AnsweredBatch) -> AnsweredBatch:
+        """Answers a batch in which some records have headers of their own, were decoded one by one, or are invalid."""
+        refused = dict(batch.refused)
+        ids: list[str] = []
+        rows: list[int] = []
+        for index, (record, event) in enumerate(zip(records, batch.events, strict=True)):
+            if event is not None and overloaded(record):
+                refused[index] = InvalidEvent(
+                    "too-large",
+                    "the headers are too long to be copied to the prediction",
+                    f"at most {KEPT_BYTES:,} bytes",
+                    "Send less in headers.",
+                )
+            elif event is not None:
+                ids.append(event.key)
+                rows.append(event.row)
+        answered.statuses["invalid"] = len(refused)
+        vectors = batch.rows if len(rows) == len(batch.rows) else batch.rows[rows]
+        values = zip(ids, self._values(ids, vectors, answered), strict=True)
+        for index, record in enumerate(records):
+            error = refused.get(index)
+            if error is None:
+                id, value = next(values)
+                answered.predictions.append(Message(id.encode(), value, foreign_headers(record.headers)))
+            else:
+                answered.predictions.append(_refusal(record, error))
+                answered.dead.append(dead_letter(record, error))
+        return answered
+
+    def _values(self, ids: list[str], vectors: Array, answered: AnsweredBatch) -> list[bytes]:
+        """The value of each prediction."""
+        if not ids:
+            return []
+        if not self._able or self._classify is None:
+            answered.statuses["no-model"] += len(ids)
+            return [f'{_START}{quoted(id)},"status":"no-model"{self._end}'.encode() for id in ids]
+        ranking = self._classify(vectors, max(2, self._top_k))
+        answered.scores = ranking.scores[:, 0]
+        if ranking.scores.shape[1] > 1:
+            answered.margins = ranking.scores[:, 0] - ranking.scores[:, 1]
+        values: list[bytes] = []
+        known = 0
+        candidates = ranking.indices[:, : self._top_k].tolist()
+        for id, indices, scores in zip(ids, candidates, ranking.scores.tolist(), strict=True):
+            texts = list(map(_score_text, scores))
+            named = '"unknown"'
+            if scores[0] >= self._reject:
+                named = f'"ok","class_id":{self._names[indices[0]]}'
+                known += 1
+            margin = f',"margin":{_score_text(scores[0] - scores[1])}' if len(scores) > 1 else ""
+            top = "},".join([self._candidates[i] + text for i, text in zip(indices, texts, strict=False)])
+            values.append(
+                f'{_START}{quoted(id)},"status":{named},"score":{texts[0]}{margin},"top":[{top}}}]{self._end}'.encode()
+            )
+        answered.statuses["ok"] += known
+        answered.statuses["unknown"] += len(ids) - known
+        return values
+
+
+def overloaded(record: Record) -> bool:
+    """Whether a prediction with the sample's headers could be too large to be written."""
+    if len(record.headers) <= 8 and sum(len(value) for _, value in record.headers) < 1000:
+        return False
+    return sum(len(name) + len(value) for name, value in foreign_headers(record.headers)) > KEPT_BYTES
+
+
+def _refusal(record: Record, error: InvalidEvent) -> Message:
+    """The answer to an invalid sample: why it is. Its headers are copied too, unless there are too many."""
+    text = error.at(record.topic, record.partition, record.offset)
+    message = encode(Prediction(request_id=_request_id(record), status="invalid", error=text))
+    copied = () if overloaded(record) else foreign_headers(record.headers)
+    return message._replace(headers=message.headers + copied)
+
+
+def _request_id(record: Record) -> str:
+    """The sample's own id if its key is readable, else where it is on the bus."""
+    try:
+        text = (record.key or b"").decode()
+    except UnicodeDecodeError:
+        text = ""
+    return text if 0 < len(text) <= 256 and text.isprintable() else f"{record.topic}/{record.partition}@{record.offset}"

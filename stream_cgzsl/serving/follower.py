@@ -1,0 +1,146 @@
+"""Following a stream's generations: load the newest complete one whenever the ledger grows, and swap it in."""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections.abc import Callable
+from contextlib import closing
+from typing import Generic, TypeVar
+
+from stream_cgzsl.bus import Bus, TopicPartition, connect
+from stream_cgzsl.bus.topics import Topics
+from stream_cgzsl.errors import BrokenLedger, BusUnavailable
+from stream_cgzsl.schemas import Genesis, LedgerRecord
+from stream_cgzsl.serving.generation import Generation
+from stream_cgzsl.serving.generation_io import load_generation
+from stream_cgzsl.windows import ledger
+
+log = logging.getLogger(__name__)
+
+_POLL_SECONDS = 0.5
+_RETRY_SECONDS = 3.0
+
+T = TypeVar("T")
+
+
+class Follower:
+    """Tails the ledger. Starting costs one generation, however long the ledger is."""
+
+    def __init__(self, bus: Bus, topics: Topics) -> None:
+        self._bus = bus
+        self._topics = topics
+        self.generation: Generation | None = None
+        self.genesis: Genesis | None = None
+        last, end = ledger.read_last(bus, topics)
+        self._reader = bus.reader({TopicPartition(topics["windows"], 0): end})
+        if last is not None:
+            self._take(last)
+
+    def refresh(self, timeout: float) -> bool:
+        """Waits up to `timeout` seconds for a new window; True when there is a new generation."""
+        records = self._reader.poll(timeout)
+        if not records:
+            return False
+        return self._take(ledger.parse(records[-1]))
+
+    def _take(self, record: LedgerRecord) -> bool:
+        if self.genesis is None:
+            self.genesis = self._read_genesis(record)
+        if record.generation is None:
+            return False
+        try:
+            self.generation = load_generation(self._bus, self._topics, record)
+        except ledger.Incomplete as reason:
+            log.info("generation %d was replaced while loading (%s); waiting for the next one", record.number, reason)
+            return False
+        return True
+
+    def _read_genesis(self, record: LedgerRecord) -> Genesis:
+        if record.genesis is not None:
+            return record.genesis
+        topic = self._topics["windows"]
+        first, end = self._bus.begin_offsets(topic)[0], self._bus.end_offsets(topic)[0]
+        for item in ledger.read_range(self._bus, topic, first, min(first + 16, end)):
+            genesis = ledger.parse(item).genesis
+            if genesis is not None:
+                return genesis
+        raise BrokenLedger(f"{self._bus.url}: {topic} does not begin with a genesis record; restore it from a copy")
+
+    def close(self) -> None:
+        self._reader.close()
+
+
+class Followed(Generic[T]):
+    """The one holder of the newest generation in a process: follows a stream from a thread until closed.
+
+    `build(generation, genesis, seconds)` makes from each new generation what answers need, in the thread that follows;
+    the result becomes `current`, swapped in as a whole. `seconds` is how long loading took. A bus that is unavailable
+    is waited for; every other error ends the following and is raised by `check` and `wait`.
+    """
+
+    def __init__(self, url: str, topics: Topics, build: Callable[[Generation, Genesis, float], T]) -> None:
+        self.current: T | None = None
+        self.genesis: Genesis | None = None
+        self._build = build
+        self._changed = threading.Condition()
+        self._stop = threading.Event()
+        self._problem: Exception | None = None
+        self._thread = threading.Thread(target=self._follow, args=(url, topics), name="follow", daemon=True)
+        self._thread.start()
+
+    def _follow(self, url: str, topics: Topics) -> None:
+        while not self._stop.is_set():
+            try:
+                started = time.perf_counter()
+                with connect(url) as bus, closing(Follower(bus, topics)) as follower:
+                    self._swap(follower, started)
+                    while not self._stop.is_set():
+                        started = time.perf_counter()
+                        if follower.refresh(_POLL_SECONDS):
+                            self._swap(follower, started)
+            except BusUnavailable as error:
+                log.warning("%s; trying again in %g s", error, _RETRY_SECONDS)
+                self._stop.wait(_RETRY_SECONDS)
+            except Exception as error:  # any error: nobody must go on with a generation that is never renewed
+                with self._changed:
+                    self._problem = error
+                    self._changed.notify_all()
+                return
+
+    def _swap(self, follower: Follower, started: float) -> None:
+        generation, genesis = follower.generation, follower.genesis
+        current = self.current  # after a reconnection that found none, the one from before stays
+        if generation is not None and genesis is not None:
+            generation.prepare()
+            current = self._build(generation, genesis, time.perf_counter() - started)
+        with self._changed:
+            self.genesis = genesis or self.genesis
+            self.current = current
+            self._changed.notify_all()
+
+    def wait(self, timeout: float) -> bool:
+        """Waits up to `timeout` seconds for a first generation; True when there is one."""
+        deadline = time.monotonic() + timeout
+        with self._changed:
+            self.check()
+            while self.current is None:
+                left = deadline - time.monotonic()
+                if left <= 0 or self._stop.is_set():
+                    return False
+                self._changed.wait(min(left, _POLL_SECONDS))
+                self.check()
+        return True
+
+    def check(self) -> None:
+        """Raises what ended the following, if anything did."""
+        if self._problem is not None:
+            raise self._problem
+
+    def close(self) -> None:
+        """Ends the following; `current` stays."""
+        self._stop.set()
+        with self._changed:
+            self._changed.notify_all()
+        self._thread.join(timeout=5.0)

@@ -1,0 +1,28 @@
+"""Records that expire, on either bus."""
+
+from __future__ import annotations
+
+from kafka import KafkaAdminClient
+from kafka import TopicPartition as ClientPartition
+
+from stream_cgzsl.bus import Bus
+from stream_cgzsl.bus.kafka.bus import KafkaBus
+from stream_cgzsl.bus.sqlite.bus import SqliteBus
+from stream_cgzsl.bus.sqlite.file import OFFSET_BITS, partition_id, transaction
+
+
+def expire(bus: Bus, topic: str, partition: int, before: int) -> None:
+    """Removes the records of a partition before an offset, as at the end of their retention."""
+    if isinstance(bus, KafkaBus):
+        admin = KafkaAdminClient(**bus.settings.admin())
+        admin.delete_records({ClientPartition(topic, partition): before})
+        admin.close()
+        return
+    assert isinstance(bus, SqliteBus)
+    db = bus.file.open()
+    number = partition_id(db, topic, partition, bus.url)
+    base = number << OFFSET_BITS
+    with transaction(db, bus.url):
+        db.execute("DELETE FROM records WHERE place >= ? AND place < ?", (base, base + before))
+        db.execute("UPDATE partitions SET first = ?, next = max(next, ?) WHERE id = ?", (before, before, number))
+    db.close()
