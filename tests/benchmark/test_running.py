@@ -145,7 +145,7 @@ def test_both_buses_give_the_same_digests_and_can_be_verified(
 
 
 @pytest.mark.parametrize(
-    "moment", ["feeding task 2", "learning task 2", "learned 1", "learned 3", "writing the report"]
+    "moment", ["feeding task 2", "learning task 1", "learned 1", "learned 3", "writing the report"]
 )
 def test_an_interrupted_run_ends_with_the_same_digests(moment: str, tmp_path: Path, document: RunDocument) -> None:
     path = tmp_path / "run"
