@@ -100,6 +100,15 @@ class Learner(ABC):
     def restore(self, snapshot: Snapshot) -> None:
         """Becomes the learner that took the snapshot. Raises `ValueError` when it is of another learner or space."""
 
+    def step(self) -> Snapshot | None:
+        """What the last window changed in the state, for `apply_step`; None where only a whole snapshot will do."""
+        return None
+
+    def apply_step(self, step: Snapshot) -> Generation:
+        """Becomes, from the learner before a window, the one after it, and returns its generation: the same bytes as
+        `fit` or `describe` of the window itself."""
+        raise NotImplementedError(f"{self.name} has whole snapshots only")
+
     def generate(self, class_ids: Sequence[str], rows: int) -> npt.NDArray[np.float32] | None:  # noqa: ARG002
         """Replayed features, `rows` of each of these learned classes (at least one): [classes, rows, features].
 

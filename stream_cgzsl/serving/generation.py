@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, NamedTuple
 
@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from stream_cgzsl.schemas import Array
+from stream_cgzsl.serving.delta import Delta
 from stream_cgzsl.serving.scoring import BATCH_ROWS, Scoring
 
 METRICS = ("cosine", "affine")
@@ -52,6 +53,7 @@ class Generation:
     servable: bool = True
     calibration: Mapping[str, Any] = field(default_factory=dict)
     examples: npt.NDArray[np.int64] | None = None  # [classes]
+    delta: Delta | None = None  # how it was made from the generation before; None where it stands alone
 
     def __post_init__(self) -> None:
         classes, features = self.vectors.shape
@@ -72,9 +74,35 @@ class Generation:
                 array.flags.writeable = False
             object.__setattr__(self, name, array)
 
+    def after(self, delta: Delta) -> Generation:
+        """The generation that `delta` makes of this one. Raises `ValueError` where it builds on another."""
+        if delta.base != self.number:
+            raise ValueError(f"the delta builds on generation {delta.base}, and this is generation {self.number}")
+        gone = {*delta.class_ids, *delta.withdrawn}
+        kept = [index for index, class_id in enumerate(self.class_ids) if class_id not in gone]
+        ids = [*(self.class_ids[index] for index in kept), *delta.class_ids]
+        order = sorted(range(len(ids)), key=ids.__getitem__)
+
+        def merged(old: npt.NDArray[Any], new: npt.NDArray[Any]) -> npt.NDArray[Any]:
+            return np.concatenate([old[kept], new])[order]
+
+        examples = None
+        if self.examples is not None and delta.examples is not None:
+            examples = merged(self.examples, delta.examples)
+        return replace(
+            self,
+            number=delta.number,
+            class_ids=tuple(ids[index] for index in order),
+            seen=merged(self.seen, delta.seen),
+            vectors=merged(self.vectors, delta.vectors),
+            biases=merged(self.biases, delta.biases),
+            examples=examples,
+            delta=delta,
+        )
+
     @cached_property
     def digest(self) -> str:
-        """sha256 over everything above but `examples`. Equal digests: equal answers to every sample."""
+        """sha256 over everything above but `examples` and `delta`. Equal digests: equal answers to every sample."""
         head = {
             "number": self.number,
             "class_ids": self.class_ids,
