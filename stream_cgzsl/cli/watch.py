@@ -20,7 +20,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> None:
     from stream_cgzsl.report.live import watch
-    from stream_cgzsl.report.live.server import is_loopback
+    from stream_cgzsl.runtime.http import is_loopback
     from stream_cgzsl.workers.process import start_logging, stop_on_signals
 
     settings = settings_from(arguments)

@@ -14,6 +14,7 @@ from patience import PATIENCE_SECONDS, until
 from prometheus_client import CollectorRegistry, Gauge
 
 from stream_cgzsl.errors import UsageError
+from stream_cgzsl.runtime import http as pages_over_http
 from stream_cgzsl.workers import http
 from stream_cgzsl.workers.http import Pages
 
@@ -90,7 +91,7 @@ def test_head_is_get_without_the_body(pages: Pages, path: str) -> None:
 @pytest.mark.parametrize("method", ["POST", "PUT", "DELETE", "OPTIONS", "TRACE", "NONSENSE"])
 def test_nothing_can_be_changed(pages: Pages, method: str) -> None:
     status, text, headers = ask(pages, method, "/metrics")
-    assert (status, text, headers["allow"]) == (405, "these pages can only be read: GET or HEAD\n", "GET, HEAD")
+    assert (status, text, headers["allow"]) == (405, "this can only be read: GET, HEAD\n", "GET, HEAD")
 
 
 @pytest.mark.parametrize(
@@ -124,13 +125,30 @@ def test_a_client_that_disconnects_early_is_only_logged_for_debugging(
 ) -> None:
     worker.why_not = "x" * 50_000_000  # more than any socket takes at once
     where = urlsplit(pages.url)
-    with caplog.at_level(logging.DEBUG, http.__name__):
+    with caplog.at_level(logging.DEBUG, pages_over_http.__name__):
         with socket.create_connection((where.hostname or "", where.port or 0)) as connection:
-            connection.sendall(b"GET /readyz HTTP/1.0\r\n\r\n")
+            connection.sendall(b"GET /readyz HTTP/1.0\r\nHost: localhost\r\n\r\n")
             connection.recv(1)
         until(lambda: "did not take its answer" in caplog.text, "the log line")
     assert [r.levelname for r in caplog.records if "did not take its answer" in r.message] == ["DEBUG"]
     assert "Traceback" not in caplog.text
+
+
+@pytest.mark.parametrize("path", ["/metrics", "/readyz"])
+def test_on_loopback_other_host_names_are_refused(pages: Pages, path: str) -> None:
+    answer = raw(pages, f"GET {path} HTTP/1.0\r\nHost: evil.example\r\n\r\n".encode())
+    assert answer.startswith(b"HTTP/1.0 421 ") and b"answer 42" not in answer
+
+
+def test_no_more_connections_than_threads_can_be_spared(worker: Worker, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pages_over_http, "CONNECTIONS", 1)
+    pages = Pages("127.0.0.1", 0, CollectorRegistry(), worker.why_not_ready)
+    where = urlsplit(pages.url)
+    with socket.create_connection((where.hostname or "", where.port or 0)) as slow:
+        slow.sendall(b"GET /metr")
+        until(lambda: raw(pages, b"") == b"", "the connection too many")  # closed, and no thread waits for it
+    until(lambda: b"alive" in raw(pages, b"GET /healthz HTTP/1.0\r\nHost: localhost\r\n\r\n"), "the next answer")
+    pages.close()
 
 
 def test_it_serves_ipv6_too(worker: Worker) -> None:
@@ -145,5 +163,7 @@ def test_it_serves_ipv6_too(worker: Worker) -> None:
 
 @pytest.mark.parametrize(("host", "port"), [("127.0.0.1", 70_000), ("203.0.113.1", 0)])
 def test_an_address_that_cannot_be_served_is_reported(worker: Worker, host: str, port: int) -> None:
-    with pytest.raises(UsageError, match=f"cannot serve /metrics on {host}:{port}: .*; choose another --port"):
+    with pytest.raises(
+        UsageError, match=f"cannot serve /metrics on {host}:{port}: .*; choose another --host or --port"
+    ):
         Pages(host, port, CollectorRegistry(), worker.why_not_ready)
