@@ -113,4 +113,4 @@ def test_a_port_in_use_is_reported(bus: Bus, tmp_path: Path) -> None:
             lines = ends(child, taken, 2)
         first.send_signal(signal.SIGTERM)
         ends(first, log, 0)
-    assert "choose another --port" in lines[-1]
+    assert "choose another --host or --port" in lines[-1]
