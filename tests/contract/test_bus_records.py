@@ -151,7 +151,7 @@ def test_an_empty_poll_waits_for_its_timeout(bus: Bus, topic: str, waits: bool) 
         reader.poll(0.1)
         started = time.monotonic()
         assert reader.poll(0.5) == []
-        assert 0.4 < time.monotonic() - started < 5.0
+        assert time.monotonic() - started > 0.4
 
 
 def test_a_poll_returns_as_soon_as_there_is_a_record(bus: Bus, bus_url: str, topic: str) -> None:
