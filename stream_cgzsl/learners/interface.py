@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from stream_cgzsl.errors import Cancelled
+from stream_cgzsl.serving.delta import Delta
 from stream_cgzsl.serving.generation import Generation
 from stream_cgzsl.windows.window import Window
 
@@ -86,11 +87,14 @@ class Learner(ABC):
     name: str
 
     @abstractmethod
-    def fit(self, window: Window, monitor: Monitor = SILENT) -> Generation:
-        """Learns a window. Raises `Cancelled`; the learner is then as it was before, and so it is after any error."""
+    def fit(self, window: Window, monitor: Monitor = SILENT) -> Generation | Delta:
+        """Learns a window. Raises `Cancelled`; the learner is then as it was before, and so it is after any error.
+
+        A `Delta` says how the generation differs from the one that the learner made last; the first is never one.
+        """
 
     @abstractmethod
-    def describe(self, window: Window) -> Generation:
+    def describe(self, window: Window) -> Generation | Delta:
         """Takes the window's described and retired classes, without training; its features must be empty."""
 
     @abstractmethod
@@ -99,15 +103,6 @@ class Learner(ABC):
     @abstractmethod
     def restore(self, snapshot: Snapshot) -> None:
         """Becomes the learner that took the snapshot. Raises `ValueError` when it is of another learner or space."""
-
-    def step(self) -> Snapshot | None:
-        """What the last window changed in the state, for `apply_step`; None where only a whole snapshot will do."""
-        return None
-
-    def apply_step(self, step: Snapshot) -> Generation:
-        """Becomes, from the learner before a window, the one after it, and returns its generation: the same bytes as
-        `fit` or `describe` of the window itself."""
-        raise NotImplementedError(f"{self.name} has whole snapshots only")
 
     def generate(self, class_ids: Sequence[str], rows: int) -> npt.NDArray[np.float32] | None:  # noqa: ARG002
         """Replayed features, `rows` of each of these learned classes (at least one): [classes, rows, features].

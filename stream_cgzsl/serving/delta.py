@@ -12,14 +12,13 @@ from stream_cgzsl.schemas import Array
 
 @dataclass(frozen=True, eq=False)
 class Delta:
-    """Makes generation `number` from generation `base`: the rows of classes that are new or changed, sorted by id, and
-    the classes that are gone. Everything else (centre, metric, transform, calibration) stays as it is."""
+    """Makes generation `number` from generation `number` - 1: the rows of classes that are new or changed, sorted by
+    id, and the classes that are gone (sorted). All else (centre, metric, transform, calibration) stays as it is."""
 
     number: int
-    base: int
     class_ids: tuple[str, ...]
     seen: npt.NDArray[np.bool_]  # [changed]
-    vectors: Array  # [changed, features]
-    biases: Array  # [changed]
-    examples: npt.NDArray[np.int64] | None = None  # [changed]
+    vectors: Array  # [changed, features] float32
+    biases: Array  # [changed] float32
+    examples: npt.NDArray[np.int64]  # [changed]
     withdrawn: tuple[str, ...] = ()

@@ -53,6 +53,7 @@ class Generation:
     servable: bool = True
     calibration: Mapping[str, Any] = field(default_factory=dict)
     examples: npt.NDArray[np.int64] | None = None  # [classes]
+    incremental: bool = False  # deltas may follow: the digest combines those of rows
     delta: Delta | None = None  # how it was made from the generation before; None where it stands alone
 
     def __post_init__(self) -> None:
@@ -76,8 +77,8 @@ class Generation:
 
     def after(self, delta: Delta) -> Generation:
         """The generation that `delta` makes of this one. Raises `ValueError` where it builds on another."""
-        if delta.base != self.number:
-            raise ValueError(f"the delta builds on generation {delta.base}, and this is generation {self.number}")
+        if delta.number != self.number + 1:
+            raise ValueError(f"delta {delta.number} does not follow generation {self.number}")
         gone = {*delta.class_ids, *delta.withdrawn}
         kept = [index for index, class_id in enumerate(self.class_ids) if class_id not in gone]
         ids = [*(self.class_ids[index] for index in kept), *delta.class_ids]
@@ -86,9 +87,7 @@ class Generation:
         def merged(old: npt.NDArray[Any], new: npt.NDArray[Any]) -> npt.NDArray[Any]:
             return np.concatenate([old[kept], new])[order]
 
-        examples = None
-        if self.examples is not None and delta.examples is not None:
-            examples = merged(self.examples, delta.examples)
+        examples = None if self.examples is None else merged(self.examples, delta.examples)
         return replace(
             self,
             number=delta.number,
@@ -152,6 +151,14 @@ class Generation:
             return best(self._scoring.scores(x), k)
         parts = [self.classify(x[i : i + BATCH_ROWS], k) for i in range(0, len(x), BATCH_ROWS)]
         return Ranking(np.concatenate([p.indices for p in parts]), np.concatenate([p.scores for p in parts]))
+
+
+def following(before: Generation | None, made: Generation | Delta) -> Generation:
+    """The generation that a learner made, given the one it made before."""
+    if isinstance(made, Generation):
+        return made
+    assert before is not None
+    return before.after(made)
 
 
 def unit(rows: Array) -> Array:
