@@ -15,7 +15,7 @@ from stream_cgzsl.schemas.roles import ROLES, Role
 from stream_cgzsl.schemas.sample import Candidate, Prediction, Sample
 from stream_cgzsl.schemas.state import CHUNK_BYTES, StateChunk
 from stream_cgzsl.schemas.vector import Array
-from stream_cgzsl.schemas.window import POLICIES, Genesis, LedgerRecord, Prequential, Published, Range, Serving
+from stream_cgzsl.schemas.window import POLICIES, Genesis, LedgerRecord, Prequential, Published, Range, Serving, Update
 
 __all__ = [
     "CHUNK_BYTES",
@@ -54,6 +54,7 @@ __all__ = [
     "Sample",
     "Serving",
     "StateChunk",
+    "Update",
     "VectorEvent",
     "VectorRow",
     "Withdrawal",

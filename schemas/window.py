@@ -24,7 +24,7 @@ from stream_cgzsl.schemas.fields import (
 
 Kind = Literal["genesis", "train", "describe", "failed", "rollback"]
 
-POLICIES = ("marker", "describe", "count", "event-time", "max-age", "rollback", "rebuild", "accept-loss")
+POLICIES = ("marker", "describe", "count", "event-time", "max-age", "rollback", "rebuild", "accept-loss", "snapshot")
 """What can close a window."""
 
 
@@ -62,14 +62,32 @@ class Published(Model):
     sha256: Sha256
 
 
+class Update(Model):
+    """A generation that is published as what it changes of the one before, `base`.
+
+    The last one that was published whole is `whole`. What was published from then on, at offsets [first, end) of the
+    projections, is this generation where later records win; `rows` of it came after the whole one.
+    """
+
+    base: Count
+    whole: Count
+    first: Count
+    end: Count
+    rows: Count
+
+
 class Serving(Model):
-    """What a scorer needs besides the projections. All of it is covered by the generation's digest."""
+    """What a scorer needs besides the projections. All of it is covered by the generation's digest.
+
+    `incremental`: the digest combines digests of rows, and the next generation may be published as an update.
+    """
 
     servable: Flag
     metric: Name
     transform: Name
     centre: Blob
     calibration: JsonObject = Field(default_factory=dict)
+    incremental: Flag = False
 
 
 class Prequential(Model):
@@ -89,8 +107,9 @@ class LedgerRecord(Event):
 
     `policy` is what closed the window, `reason` is for people; records of older versions have no `policy`. `ranges` is
     per role (attributes, features, control) and partition. `inputs` is the sha256 of the accepted inputs in training
-    order. `configuration` is here if it changed; its digest always is. `to` is the generation that a rollback restored,
-    `losses` the last value of each loss term in training, `until_ms` the end of an event-time window.
+    order. `configuration` is here if it changed; its digest always is. With `update`, `projections` are only what
+    changed. `to` is the generation that a rollback restored, `losses` the last value of each loss term in training,
+    `until_ms` the end of an event-time window.
     """
 
     TYPE: ClassVar[str] = "cgzsl.window"
@@ -113,6 +132,7 @@ class LedgerRecord(Event):
     generation: Sha256 | None = None
     serving: Serving | None = None
     projections: Published | None = None
+    update: Update | None = None
     state: Published | None = None
     prequential: Prequential | None = None
     losses: dict[Name, Number] = Field(default_factory=dict)

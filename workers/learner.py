@@ -40,6 +40,7 @@ from stream_cgzsl.windows.offsets import Ends, ends_of
 from stream_cgzsl.windows.planner import Planner, Policies, empty_cut
 from stream_cgzsl.workers.leader import LeaderWorker
 from stream_cgzsl.workers.learner_reporting import PHASES, Backlog, TrainingMonitor, count_outcome, report_window
+from stream_cgzsl.workers.snapshot_pace import SnapshotPace
 
 log = logging.getLogger("learner")
 
@@ -83,6 +84,7 @@ class LearnerWorker(LeaderWorker[LearnerMetrics]):
             )
         self._configuration = Configuration(settings.learner, settings.options, int(settings.memory_gb * 1e9))
         self._generation: Generation | None = None
+        self._pace = SnapshotPace(settings.snapshot_every)
         self._backlog = Backlog(metrics)
         metrics.active.set_function(lambda: float(self._is_leader()))
 
@@ -109,12 +111,15 @@ class LearnerWorker(LeaderWorker[LearnerMetrics]):
         planner = Planner(self._bus, self._topics, self._policies(), records[-1], until_ms, time.monotonic)
         log.info("at window %d with %d classes; waiting for events", records[-1].number, len(learner.live))
         self._metrics.serving(records[-1].seen, records[-1].unseen, records[-1].number)
+        self._pace.restored(next((len(records) - 1 - r.number for r in reversed(records) if r.state is not None), 0))
         self._why_not_ready = None
         with closing(planner):
             while not self._stop.is_set():
                 self._alive()
                 cut = planner.look(records[-1])  # 1 plan
                 self._backlog.update(len(records), planner.waiting(records[-1]))
+                if cut is None and self._pace.overdue():
+                    cut = empty_cut(records[-1], "describe", "snapshot")
                 if cut is None:
                     planner.wait(_LOOK_SECONDS)
                     continue
@@ -157,8 +162,8 @@ class LearnerWorker(LeaderWorker[LearnerMetrics]):
         learner, outcome = self._train(restorer, learner, gathered, cut, monitor)  # 3 train
         clock.append(time.perf_counter())
         old = configuration_at(records, number - 1)
-        whole = old != learner.configuration or self._rebuild or cut.to is not None
-        state = learner.snapshot() if whole or number % self._settings.snapshot_every == 0 else None
+        needed = old != learner.configuration or self._rebuild or cut.to is not None or cut.policy == "snapshot"
+        state = learner.snapshot() if needed or self._pace.due(number, outcome.generation) else None
         record = LedgerRecord(
             number=number,
             kind=outcome.kind,
@@ -176,9 +181,12 @@ class LearnerWorker(LeaderWorker[LearnerMetrics]):
             **configuration_fields(learner.configuration, old),
         )
         with count_outcome(self._metrics):
-            record = publish_window(publisher, self._topics, record, learner, outcome, live, state, dead)  # 4 commit
+            record = publish_window(  # 4 commit
+                publisher, self._topics, record, learner, outcome, live, state, dead, records[-1]
+            )
         clock.append(time.perf_counter())
         records.append(record)
+        self._pace.committed(None if state is None else len(state))
         self._generation = outcome.generation
         self._metrics.turned(projection_drift(before, outcome.generation))
         seconds = {phase: end - start for phase, start, end in zip(PHASES, clock, clock[1:], strict=False)}

@@ -13,6 +13,7 @@ from stream_cgzsl.schemas import Array, harmonic_mean
 from stream_cgzsl.serving.generation import Generation
 
 _BATCH_ROWS = 2048  # classified in one matrix product
+_BATCH_SCORES = 2**24  # at most, 64 MB: fewer rows where there are many classes
 
 
 class Labelled(NamedTuple):
@@ -79,11 +80,12 @@ def in_batches(class_ids: Sequence[str], rows: Mapping[str, Sequence[Array] | Ar
     """The rows of these classes in batches, class by class in the order given."""
     truth: list[int] = []
     joined: list[Array] = []
+    most = max(1, min(_BATCH_ROWS, _BATCH_SCORES // max(1, len(class_ids))))
     for index, class_id in enumerate(class_ids):
         for row in rows.get(class_id, ()):
             truth.append(index)
             joined.append(row)
-            if len(joined) == _BATCH_ROWS:
+            if len(joined) == most:
                 yield Labelled(np.array(truth), np.stack(joined))
                 truth, joined = [], []
     if joined:

@@ -14,7 +14,7 @@ from stream_cgzsl.evaluation.holdout import Holdout
 from stream_cgzsl.evaluation.holdout_reader import HoldoutReader
 from stream_cgzsl.schemas import Evaluation, LedgerRecord
 from stream_cgzsl.serving.generation import Generation
-from stream_cgzsl.serving.generation_io import load_generation
+from stream_cgzsl.serving.generation_io import GenerationLoader, load_generation
 from stream_cgzsl.windows import ledger
 
 log = logging.getLogger(__name__)
@@ -43,7 +43,7 @@ class LedgerEvaluator:
         self.last = last
         self._record: LedgerRecord | None = None  # the previous one
         self._first_left = 0  # older generations are gone
-        self._generation: Generation | None = None  # the last one evaluated
+        self._loader = GenerationLoader(bus, topics)
         self._holdout: Holdout | None = None
         self.reader: HoldoutReader | None = None
 
@@ -85,13 +85,12 @@ class LedgerEvaluator:
             return None
         if record.number < self._first_left:
             raise ledger.Incomplete(f"the first one left is {self._first_left}")
-        generation = load_generation(self._bus, self._topics, record)
+        earlier = self._before(before)
+        generation = self._loader.load(record)
         assert self.reader is not None and self._holdout is not None
         self.reader.read_to(record.holdout, self._alive)
         best = {} if self.last is None else self.last.best
-        evaluation = evaluate(generation, self._before(before), self._holdout.rows(), best, self._alive)
-        self._generation = generation
-        return evaluation
+        return evaluate(generation, earlier, self._holdout.rows(), best, self._alive)
 
     def mark_published(self, evaluation: Evaluation) -> None:
         """The evaluation is on the bus, and with it the dead letters of the holdout."""
@@ -121,10 +120,11 @@ class LedgerEvaluator:
         """The generation of the previous record, if it is still there."""
         if record is None or record.generation is None:
             return None
-        if self._generation is not None and self._generation.number == record.number:
-            return self._generation
+        generation = self._loader.generation
+        if generation is not None and generation.number == record.number:
+            return generation
         try:
-            return load_generation(self._bus, self._topics, record)
+            return self._loader.load(record)
         except ledger.Incomplete as reason:
             log.info("no projection drift since generation %d: %s", record.number, reason)
             return None

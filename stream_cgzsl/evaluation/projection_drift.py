@@ -28,12 +28,17 @@ def _unit(rows: Array) -> Array:
 def projection_drift(before: Generation | None, after: Generation) -> dict[str, float]:
     """The angle in radians by which the projection of each class turned, by class id in order.
 
-    Only classes that both generations have; empty if one of them is not servable.
+    Only classes that both generations have and, where a delta made the second from the first, that it changed; empty if
+    one of them is not servable.
     """
     if before is None or not (before.servable and after.servable):
         return {}
-    place = {class_id: index for index, class_id in enumerate(before.class_ids)}
-    both = [index for index, class_id in enumerate(after.class_ids) if class_id in place]
-    class_ids = [after.class_ids[index] for index in both]
-    drift = angles(before.vectors[[place[class_id] for class_id in class_ids]], after.vectors[both])
+    delta = after.delta if after.base == before.number else None
+    ids, vectors = (after.class_ids, after.vectors) if delta is None else (delta.class_ids, delta.vectors)
+    was = before.rows_of(ids)
+    both = [index for index, class_id in enumerate(ids) if class_id in was]
+    class_ids = [ids[index] for index in both]
+    if not both:
+        return {}
+    drift = angles(np.stack([was[class_id] for class_id in class_ids]), vectors[both])
     return dict(zip(class_ids, drift.tolist(), strict=True))

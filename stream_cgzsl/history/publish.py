@@ -27,15 +27,16 @@ def publish_window(
     live_before: frozenset[str],
     state: bytes | None,
     dead: Iterable[Message],
+    before: LedgerRecord | None = None,
 ) -> LedgerRecord:
     """Commits a window in one transaction and returns its record as written; see `write_commit` for errors.
 
     `record` says what went in. `learner` is the one after the window, `live_before` the classes before it: those that
-    are gone are withdrawn.
+    are gone are withdrawn. `before` is the record of the window before, which an update builds on.
     """
     generation = outcome.generation
     seen = int(generation.seen.sum())
     result = {"kind": outcome.kind, "error": outcome.error, "seen": seen, "unseen": len(generation.class_ids) - seen}
     record = record.model_copy(update=result)
     withdrawn = live_before - learner.live
-    return write_commit(publisher, topics, commit_of(record, generation, learner.names, withdrawn, state, dead))
+    return write_commit(publisher, topics, commit_of(record, generation, learner.names, withdrawn, state, dead, before))

@@ -24,7 +24,9 @@ from stream_cgzsl.learners.interface import SILENT, Learner, Monitor, Snapshot, 
 from stream_cgzsl.learners.snapshots import from_bytes, to_bytes
 from stream_cgzsl.runtime.malloc import return_large_blocks
 from stream_cgzsl.schemas import Genesis
-from stream_cgzsl.serving.generation import Generation
+from stream_cgzsl.serving import file
+from stream_cgzsl.serving.delta import Delta
+from stream_cgzsl.serving.generation import Generation, following
 from stream_cgzsl.windows.gather import Gathered
 from stream_cgzsl.windows.window import Window
 
@@ -81,6 +83,7 @@ class StreamLearner:
         self.configuration = configuration
         self._learner = self._create(configuration)
         self._ids: list[frozenset[bytes]] = []
+        self._generation: Generation | None = None  # the last one, if a delta can follow
         self.number = 0
         self.names: dict[str, str] = {}  # live class -> readable name, or its id
 
@@ -115,30 +118,37 @@ class StreamLearner:
         if generation is None:
             try:
                 with _memory_errors():
-                    generation = self._learner.describe(replace(window, features={}))
+                    generation = self._following(self._learner.describe(replace(window, features={})))
             except _UNTRAINABLE as failure:
                 kind, error = "failed", f"{type(failure).__name__}: {failure}; its classes are not described either"
                 window = Window(window.number)
-                generation = self._learner.describe(window)
+                generation = self._following(self._learner.describe(window))
         for class_id in window.retired:
             self.names.pop(class_id, None)
         for description in window.described:
             self.names[description.class_id] = description.name or description.class_id
         learned = frozenset[bytes]() if kind == "failed" else gathered.ids  # what was not learned may be sent again
         self._ids = [*self._ids, learned][-_REMEMBERED_WINDOWS:]
-        self.number = window.number
+        self._made(generation)
         return Outcome(kind, generation, error)
+
+    def _following(self, made: Generation | Delta) -> Generation:
+        return following(self._generation, made)
+
+    def _made(self, generation: Generation) -> None:
+        self._generation = generation if generation.incremental else None
+        self.number = generation.number
 
     def _fit(self, window: Window, monitor: Monitor) -> Generation:
         try:
-            return _fit_learner(self._learner, window, monitor)
+            return self._following(_fit_learner(self._learner, window, monitor))
         except _OUT_OF_MEMORY:
             smaller = self._halved_batch()
             if smaller is None:
                 raise
         learner = self._create(smaller)  # outside the except block, where the first try has released its memory
         learner.restore(self._learner.snapshot())
-        generation = _fit_learner(learner, window, monitor)
+        generation = self._following(_fit_learner(learner, window, monitor))
         self._learner, self.configuration = learner, smaller
         return generation
 
@@ -151,8 +161,12 @@ class StreamLearner:
 
     def continue_as(self, number: int) -> Outcome:
         """This learner, an earlier one, becomes that of window `number`: a rollback."""
-        self.number = number
-        return Outcome("rollback", self._learner.describe(Window(number)))
+        if self._generation is None:
+            generation = self._following(self._learner.describe(Window(number)))
+        else:
+            generation = replace(self._generation, number=number, delta=None, base=None)
+        self._made(generation)
+        return Outcome("rollback", generation)
 
     def with_configuration(self, configuration: Configuration) -> StreamLearner:
         """The same knowledge under another configuration. Raises `UsageError` where a learner cannot take it over."""
@@ -175,26 +189,36 @@ class StreamLearner:
         return self._learner.generate(class_ids, rows)
 
     def snapshot(self) -> bytes:
-        """Everything, as safetensors: the learner's arrays, the id hashes, and JSON for the rest."""
+        """Everything, as safetensors: the learner's arrays, the id hashes, and JSON for the rest.
+
+        Of a learner that makes deltas also its last generation, which the next one is made from.
+        """
         snapshot = self._learner.snapshot()
         arrays = {f"learner/{name}": array for name, array in snapshot.arrays.items()}
         for back, ids in enumerate(self._ids):
             arrays[f"ids/{back}"] = np.frombuffer(b"".join(sorted(ids)), np.uint8)
         meta = {"learner": snapshot.meta, "names": self.names, "number": self.number, "windows_of_ids": len(self._ids)}
+        if self._generation is not None:
+            arrays |= {f"generation/{name}": array for name, array in file.arrays_of(self._generation).items()}
+            meta["generation"] = file.meta_of(self._generation)
         return to_bytes(Snapshot(arrays, meta))
 
     def restore(self, data: bytes) -> None:
         """Becomes the learner that took the snapshot. Raises `ValueError` when it is not one of this stream's."""
         snapshot = from_bytes(data)
-        prefix = "learner/"
-        arrays = {n.removeprefix(prefix): a for n, a in snapshot.arrays.items() if n.startswith(prefix)}
-        self._learner.restore(Snapshot(arrays, snapshot.meta["learner"]))
+        self._learner.restore(Snapshot(_under("learner/", snapshot), snapshot.meta["learner"]))
+        made = snapshot.meta.get("generation")
+        self._generation = None if made is None else file.assembled(made, _under("generation/", snapshot))
         self._ids = [
             frozenset(bytes(row) for row in snapshot.arrays[f"ids/{back}"].reshape(-1, 16))
             for back in range(snapshot.meta["windows_of_ids"])
         ]
         self.names = dict(snapshot.meta["names"])
         self.number = snapshot.meta["number"]
+
+
+def _under(prefix: str, snapshot: Snapshot) -> dict[str, npt.NDArray[Any]]:
+    return {name.removeprefix(prefix): a for name, a in snapshot.arrays.items() if name.startswith(prefix)}
 
 
 def apply_window(
@@ -217,7 +241,7 @@ def apply_window(
     return learner, learner.learn(step.kind, gathered, monitor)
 
 
-def _fit_learner(learner: Learner, window: Window, monitor: Monitor) -> Generation:
+def _fit_learner(learner: Learner, window: Window, monitor: Monitor) -> Generation | Delta:
     with _memory_errors(), return_large_blocks():
         return learner.fit(window, monitor)
 

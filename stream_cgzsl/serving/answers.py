@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from json.encoder import encode_basestring_ascii as quoted
+from typing import NamedTuple
 
 import numpy as np
 
@@ -58,11 +59,30 @@ def classifier(generation: Generation, device: str = "cpu") -> Classify:
     return CudaClassifier(generation, device)
 
 
+class _Texts(NamedTuple):
+    name: str
+    candidate: str  # of a class in `top`, up to its score
+
+
+class _ClassTexts(dict[int, _Texts]):
+    """What answers say of a class, by its index; made when it is first answered: a swap need not wait for all."""
+
+    def __init__(self, generation: Generation | None) -> None:
+        super().__init__()
+        self._generation = generation
+
+    def __missing__(self, index: int) -> _Texts:
+        assert self._generation is not None
+        name, seen = quoted(self._generation.class_ids[index]), "true" if self._generation.seen[index] else "false"
+        found = self[index] = _Texts(name, f'{{"class_id":{name},"seen":{seen},"score":')
+        return found
+
+
 class Answerer:
     """Answers with one generation; without one, or with one that is not servable, every answer is `no-model`.
 
-    An answer lists `top_k` candidates. One whose best score is below `reject_score` is `unknown`. Constructing may take
-    a while for many classes. For one thread only.
+    An answer lists `top_k` candidates. One whose best score is below `reject_score` is `unknown`. For one thread
+    only.
     """
 
     def __init__(
@@ -79,17 +99,8 @@ class Answerer:
         self._reject = -np.inf if reject_score is None else reject_score
         self._reader = feature_reader("samples", genesis)
         self._able = generation is not None and generation.servable and bool(generation.class_ids)
-        self._names: list[str] = []
-        self._candidates: list[str] = []
-        self._end = "}"
-        if generation is not None:
-            self._names = [quoted(class_id) for class_id in generation.class_ids]
-            flags = ("false", "true")
-            self._candidates = [
-                f'{{"class_id":{name},"seen":{flags[seen]},"score":'
-                for name, seen in zip(self._names, generation.seen.astype(int).tolist(), strict=True)
-            ]
-            self._end = f',"generation":{generation.number}}}'
+        self._texts = _ClassTexts(generation)
+        self._end = "}" if generation is None else f',"generation":{generation.number}}}'
 
     def answer(self, records: Sequence[Record]) -> AnsweredBatch:
         """Every record gets an answer, also one that is not a valid sample."""
@@ -144,15 +155,16 @@ class Answerer:
             answered.margins = ranking.scores[:, 0] - ranking.scores[:, 1]
         values: list[bytes] = []
         known = 0
+        texts_of = self._texts
         candidates = ranking.indices[:, : self._top_k].tolist()
         for id, indices, scores in zip(ids, candidates, ranking.scores.tolist(), strict=True):
             texts = list(map(_score_text, scores))
             named = '"unknown"'
             if scores[0] >= self._reject:
-                named = f'"ok","class_id":{self._names[indices[0]]}'
+                named = f'"ok","class_id":{texts_of[indices[0]].name}'
                 known += 1
             margin = f',"margin":{_score_text(scores[0] - scores[1])}' if len(scores) > 1 else ""
-            top = "},".join([self._candidates[i] + text for i, text in zip(indices, texts, strict=False)])
+            top = "},".join([texts_of[i].candidate + text for i, text in zip(indices, texts, strict=False)])
             values.append(
                 f'{_START}{quoted(id)},"status":{named},"score":{texts[0]}{margin},"top":[{top}}}]{self._end}'.encode()
             )

@@ -14,7 +14,7 @@ from stream_cgzsl.bus.topics import Topics
 from stream_cgzsl.errors import BrokenLedger, BusUnavailable
 from stream_cgzsl.schemas import Genesis, LedgerRecord
 from stream_cgzsl.serving.generation import Generation
-from stream_cgzsl.serving.generation_io import load_generation
+from stream_cgzsl.serving.generation_io import GenerationLoader
 from stream_cgzsl.windows import ledger
 
 log = logging.getLogger(__name__)
@@ -26,35 +26,52 @@ T = TypeVar("T")
 
 
 class Follower:
-    """Tails the ledger. Starting costs one generation, however long the ledger is."""
+    """Tails the ledger. Starting costs a bounded number of generations, however long the ledger is.
+
+    `newest` is the newest generation of the ledger, `generation` the newest one that could be loaded. One whose records
+    are not all there, or have been replaced, is tried again until it is whole or there is a newer one.
+    """
 
     def __init__(self, bus: Bus, topics: Topics) -> None:
         self._bus = bus
         self._topics = topics
-        self.generation: Generation | None = None
+        self._loader = GenerationLoader(bus, topics)
+        self._waiting: LedgerRecord | None = None  # its generation is not complete
+        self._retry_at = 0.0
+        self.newest = 0
         self.genesis: Genesis | None = None
         last, end = ledger.read_last(bus, topics)
         self._reader = bus.reader({TopicPartition(topics["windows"], 0): end})
         if last is not None:
             self._take(last)
 
+    @property
+    def generation(self) -> Generation | None:
+        return self._loader.generation
+
     def refresh(self, timeout: float) -> bool:
         """Waits up to `timeout` seconds for a new window; True when there is a new generation."""
         records = self._reader.poll(timeout)
-        if not records:
-            return False
-        return self._take(ledger.parse(records[-1]))
+        if records:
+            return self._take(ledger.parse(records[-1]))
+        if self._waiting is not None and time.monotonic() >= self._retry_at:
+            return self._take(self._waiting)
+        return False
 
     def _take(self, record: LedgerRecord) -> bool:
         if self.genesis is None:
             self.genesis = self._read_genesis(record)
         if record.generation is None:
             return False
+        self.newest = record.number
         try:
-            self.generation = load_generation(self._bus, self._topics, record)
+            self._loader.load(record)
         except ledger.Incomplete as reason:
-            log.info("generation %d was replaced while loading (%s); waiting for the next one", record.number, reason)
+            if self._waiting is None or self._waiting.number != record.number:
+                log.warning("generation %d is not complete (%s); trying again", record.number, reason)
+            self._waiting, self._retry_at = record, time.monotonic() + _RETRY_SECONDS
             return False
+        self._waiting = None
         return True
 
     def _read_genesis(self, record: LedgerRecord) -> Genesis:
@@ -83,6 +100,7 @@ class Followed(Generic[T]):
     def __init__(self, url: str, topics: Topics, build: Callable[[Generation, Genesis, float], T]) -> None:
         self.current: T | None = None
         self.genesis: Genesis | None = None
+        self.newest = 0  # the newest generation of the ledger, loaded or not
         self._build = build
         self._changed = threading.Condition()
         self._stop = threading.Event()
@@ -95,10 +113,13 @@ class Followed(Generic[T]):
             try:
                 started = time.perf_counter()
                 with connect(url) as bus, closing(Follower(bus, topics)) as follower:
+                    self.newest = follower.newest
                     self._swap(follower, started)
                     while not self._stop.is_set():
                         started = time.perf_counter()
-                        if follower.refresh(_POLL_SECONDS):
+                        changed = follower.refresh(_POLL_SECONDS)
+                        self.newest = follower.newest
+                        if changed:
                             self._swap(follower, started)
             except BusUnavailable as error:
                 log.warning("%s; trying again in %g s", error, _RETRY_SECONDS)

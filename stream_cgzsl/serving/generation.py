@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from bisect import bisect_left, bisect_right
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, fields
 from functools import cached_property
 from typing import Any, NamedTuple
 
@@ -13,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from stream_cgzsl.schemas import Array
+from stream_cgzsl.serving.blocks import Block, Blocks, all_ids, changed, joined_vectors, split, unit
 from stream_cgzsl.serving.delta import Delta
 from stream_cgzsl.serving.scoring import BATCH_ROWS, Scoring
 
@@ -53,8 +55,9 @@ class Generation:
     servable: bool = True
     calibration: Mapping[str, Any] = field(default_factory=dict)
     examples: npt.NDArray[np.int64] | None = None  # [classes]
-    incremental: bool = False  # deltas may follow: the digest combines those of rows
-    delta: Delta | None = None  # how it was made from the generation before; None where it stands alone
+    incremental: bool = False
+    delta: Delta | None = None
+    base: int | None = None
 
     def __post_init__(self) -> None:
         classes, features = self.vectors.shape
@@ -75,46 +78,69 @@ class Generation:
                 array.flags.writeable = False
             object.__setattr__(self, name, array)
 
+    @cached_property
+    def blocks(self) -> Blocks:
+        return split(Block(self.class_ids, self.seen, self.vectors, self.biases, self.examples))
+
     def after(self, delta: Delta) -> Generation:
-        """The generation that `delta` makes of this one. Raises `ValueError` where it builds on another."""
-        if delta.number != self.number + 1:
-            raise ValueError(f"delta {delta.number} does not follow generation {self.number}")
-        gone = {*delta.class_ids, *delta.withdrawn}
-        kept = [index for index, class_id in enumerate(self.class_ids) if class_id not in gone]
-        ids = [*(self.class_ids[index] for index in kept), *delta.class_ids]
-        order = sorted(range(len(ids)), key=ids.__getitem__)
-
-        def merged(old: npt.NDArray[Any], new: npt.NDArray[Any]) -> npt.NDArray[Any]:
-            return np.concatenate([old[kept], new])[order]
-
-        examples = None if self.examples is None else merged(self.examples, delta.examples)
-        return replace(
-            self,
+        """The generation that `delta` makes of this one, with whose blocks it shares all that stays."""
+        if not self.incremental or delta.number <= self.number:
+            raise ValueError(f"generation {delta.number} cannot be made from generation {self.number} by a delta")
+        blocks = changed(self.blocks, delta)
+        made = object.__new__(Generation)
+        made.__dict__.update(
+            {field.name: getattr(self, field.name) for field in fields(self) if field.name != "vectors"},
             number=delta.number,
-            class_ids=tuple(ids[index] for index in order),
-            seen=merged(self.seen, delta.seen),
-            vectors=merged(self.vectors, delta.vectors),
-            biases=merged(self.biases, delta.biases),
-            examples=examples,
+            class_ids=tuple(all_ids(blocks)),
+            seen=np.concatenate([np.zeros(0, bool), *(block.seen for block in blocks)]),
+            biases=np.concatenate([np.zeros(0, "<f4"), *(block.biases for block in blocks)]),
+            examples=None
+            if self.examples is None
+            else np.concatenate([np.zeros(0, "<i8"), *(b.examples for b in blocks if b.examples is not None)]),
             delta=delta,
+            base=self.number,
+            blocks=blocks,
         )
+        return made
+
+    def rows_of(self, class_ids: Sequence[str]) -> dict[str, Array]:
+        """The vectors of these classes, those that there are, by id."""
+        firsts = [block.class_ids[0] for block in self.blocks]
+        found: dict[str, Array] = {}
+        for class_id in class_ids:
+            block = self.blocks[max(0, bisect_right(firsts, class_id) - 1)] if firsts else None
+            place = 0 if block is None else bisect_left(block.class_ids, class_id)
+            if block is not None and place < len(block.class_ids) and block.class_ids[place] == class_id:
+                found[class_id] = block.vectors[place]
+        return found
+
+    @property
+    def features(self) -> int:
+        return len(self.centre)
 
     @cached_property
     def digest(self) -> str:
-        """sha256 over everything above but `examples` and `delta`. Equal digests: equal answers to every sample."""
-        head = {
+        """sha256 over everything above but `examples` and `delta`. Equal digests: equal answers to every sample.
+
+        Of an incremental generation it combines digests of rows, so that a delta need not read everything again.
+        """
+        head: dict[str, Any] = {
             "number": self.number,
-            "class_ids": self.class_ids,
-            "seen": [bool(flag) for flag in self.seen],
-            "shape": self.vectors.shape,
             "metric": self.metric,
             "transform": self.transform,
             "servable": self.servable,
             "calibration": dict(self.calibration),
         }
+        if self.incremental:
+            parts = [self.centre.data, *(block.digests.data for block in self.blocks)]
+        else:
+            head["class_ids"] = self.class_ids
+            head["seen"] = [bool(flag) for flag in self.seen]
+            head["shape"] = self.vectors.shape
+            parts = [self.vectors.data, self.biases.data, self.centre.data]
         digest = hashlib.sha256(json.dumps(head, sort_keys=True, separators=(",", ":"), allow_nan=False).encode())
-        for array in (self.vectors, self.biases, self.centre):
-            digest.update(array.data)
+        for part in parts:
+            digest.update(part)
         return digest.hexdigest()
 
     @property
@@ -123,12 +149,12 @@ class Generation:
         return unit(self.vectors) if self.metric == "cosine" else self.vectors
 
     @cached_property
-    def _scoring(self) -> Scoring:
-        return Scoring(self.scoring_vectors, self.biases, self.centre, self.transform)
+    def _scorings(self) -> list[Scoring]:
+        return [block.scoring(self.metric, self.centre, self.transform) for block in self.blocks]
 
     def prepare(self) -> None:
-        """Computes what the first answer would otherwise wait for."""
-        _ = self._scoring
+        """Computes what the first answer would otherwise wait for; of a delta, only what it changed."""
+        _ = self._scorings
 
     def published(self, features: Array) -> Array:
         """[rows, features] as they come -> the published feature space: transformed, at length 1, float32."""
@@ -136,21 +162,37 @@ class Generation:
         return unit(np.sqrt(np.maximum(x, 0)) if self.transform == "sqrt" else x)
 
     def scores(self, features: Array) -> Array:
-        """[rows, features] -> [rows, classes], float32. One matrix product, and little more than that."""
+        """[rows, features] -> [rows, classes], float32. One matrix product a block, and little more than that."""
         x = _rows(features)
         found = np.empty((len(x), len(self.class_ids)), np.float32)
         for first in range(0, len(x), BATCH_ROWS):
-            last = first + BATCH_ROWS
-            self._scoring.score(x[first:last], found[first:last])
+            rows = slice(first, first + BATCH_ROWS)
+            column = 0
+            for scoring in self._scorings:
+                scoring.score(x[rows], found[rows, column : column + scoring.classes])
+                column += scoring.classes
         return found
 
     def classify(self, features: Array, k: int = 1) -> Ranking:
         """The k best classes (fewer when there are fewer) of each row of [rows, features]."""
         x = _rows(features)
-        if len(x) <= BATCH_ROWS:
-            return best(self._scoring.scores(x), k)
-        parts = [self.classify(x[i : i + BATCH_ROWS], k) for i in range(0, len(x), BATCH_ROWS)]
-        return Ranking(np.concatenate([p.indices for p in parts]), np.concatenate([p.scores for p in parts]))
+        if len(x) > BATCH_ROWS:
+            parts = [self.classify(x[i : i + BATCH_ROWS], k) for i in range(0, len(x), BATCH_ROWS)]
+            return Ranking(np.concatenate([p.indices for p in parts]), np.concatenate([p.scores for p in parts]))
+        if not self._scorings:
+            return best(np.empty((len(x), 0), np.float32), k)
+        ranking = best(self._scorings[0].scores(x), k)
+        column = self._scorings[0].classes
+        for scoring in self._scorings[1:]:
+            ranking = better(ranking, scoring.scores(x), column, min(k, len(self.class_ids)))
+            column += scoring.classes
+        return ranking
+
+
+_vectors = cached_property(lambda generation: joined_vectors(generation.blocks, generation.features))
+_vectors.__set_name__(Generation, "vectors")
+Generation.vectors = _vectors  # type: ignore[assignment]
+"""A generation that a delta made has blocks, and one array of all vectors only when it is asked for."""
 
 
 def following(before: Generation | None, made: Generation | Delta) -> Generation:
@@ -159,11 +201,6 @@ def following(before: Generation | None, made: Generation | Delta) -> Generation
         return made
     assert before is not None
     return before.after(made)
-
-
-def unit(rows: Array) -> Array:
-    """Rows at length 1; a row of zeros stays zero."""
-    return np.asarray(rows / np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), 1e-12))
 
 
 def _rows(features: Array) -> Array:
@@ -191,3 +228,22 @@ def best(scores: Array, k: int) -> Ranking:
         flat[places] = -np.inf
         places -= starts
     return Ranking(found.T, values.T)
+
+
+def better(ranking: Ranking, scores: Array, first: int, k: int) -> Ranking:
+    """The k best of a ranking and of more classes, whose columns start at `first`, after those of the ranking."""
+    if ranking.scores.shape[1] == k:
+        rows = np.flatnonzero(scores.max(axis=1) > ranking.scores[:, -1])  # equal scores go to the first class
+        if not len(rows):
+            return ranking
+    else:
+        rows = np.arange(len(scores))
+    more = best(scores[rows], k)
+    indices = np.concatenate([ranking.indices[rows], more.indices + first], axis=1)
+    values = np.concatenate([ranking.scores[rows], more.scores], axis=1)
+    order = np.argsort(-values, axis=1, kind="stable")[:, :k]
+    taken = Ranking(np.take_along_axis(indices, order, axis=1), np.take_along_axis(values, order, axis=1))
+    if len(rows) == len(scores):
+        return taken
+    ranking.indices[rows], ranking.scores[rows] = taken
+    return ranking

@@ -72,8 +72,8 @@ class Projections:
         if generation is None or not generation.servable:
             raise NotReady("no generation can answer yet: describe classes, send features, close a window; or wait()")
         rows = np.atleast_2d(np.asarray(features))
-        if rows.shape[1] != generation.vectors.shape[1]:
-            raise ValueError(f"features have {rows.shape[1]} numbers, this stream's have {generation.vectors.shape[1]}")
+        if rows.shape[1] != generation.features:
+            raise ValueError(f"features have {rows.shape[1]} numbers, this stream's have {generation.features}")
         ranking = generation.classify(rows, k)
         return [
             [

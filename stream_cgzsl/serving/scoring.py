@@ -36,7 +36,7 @@ class Scoring:
     def __init__(self, vectors: Array, biases: Array, centre: Array, transform: str) -> None:
         self._rooted = transform == "sqrt"
         self._centred = bool(centre.any())
-        self._classes = len(vectors)
+        self.classes = len(vectors)
         more = [-2 * centre] if self._centred else []
         more += [np.zeros_like(centre)] * (-(len(vectors) + len(more)) % _COLUMN_MULTIPLE)
         self._columns = np.ascontiguousarray(np.vstack([vectors, *more]).T)
@@ -45,7 +45,6 @@ class Scoring:
         self._centre = centre
         self._length = np.float32(centre @ centre)
         self._ones = np.ones(len(centre), np.float32)
-        self._scratch = threading.local()
 
     def score(self, x: Array, found: Array) -> None:
         """x [rows, features] -> found [rows, classes], both float32, at most `BATCH_ROWS` rows."""
@@ -58,25 +57,25 @@ class Scoring:
     def _score(self, x: Array, found: Array) -> bool:
         """False where `found` is not valid: numbers were negative under a root, or too large to be squared."""
         if self._rooted:
-            roots = np.sqrt(x, out=self._space("roots", len(self._centre))[: len(x)])
+            roots = np.sqrt(x, out=_space("roots", len(self._centre))[: len(x)])
             squares = np.dot(x, self._ones)
             x = roots
         else:
             squares = np.einsum("ij,ij->i", x, x)
-        products = np.dot(x, self._columns, out=self._space("products", self._columns.shape[1])[: len(x)])
+        products = np.dot(x, self._columns, out=_space("products", self._columns.shape[1])[: len(x)])
         scale = _inverse_root(squares)  # [rows]
         if not self._centred:
-            np.multiply(products[:, : self._classes], scale[:, None], out=found)
+            np.multiply(products[:, : self.classes], scale[:, None], out=found)
             found += self._biases
             return bool(np.isfinite(squares.sum() + products[:, :1].sum()))
         distances = squares * scale
-        distances += products[:, self._classes]
+        distances += products[:, self.classes]
         distances *= scale
         distances += self._length  # |u|^2 - 2 u.centre + |centre|^2
         closer = _inverse_root(distances)
         scale *= closer
-        np.multiply(products[:, : self._classes], scale[:, None], out=found)
-        products = np.multiply(closer[:, None], self._shift, out=products[:, : self._classes])
+        np.multiply(products[:, : self.classes], scale[:, None], out=found)
+        products = np.multiply(closer[:, None], self._shift, out=products[:, : self.classes])
         found -= products
         found += self._biases
         least = distances.min(initial=_NEAR)
@@ -88,21 +87,25 @@ class Scoring:
         """The scores of rows near the centre, by subtraction."""
         v = x[near] * _inverse_root(squares[near])[:, None] - self._centre
         v /= np.maximum(np.linalg.norm(v, axis=1, keepdims=True), 1e-12)
-        found[near] = v @ self._columns[:, : self._classes] + self._biases
+        found[near] = v @ self._columns[:, : self.classes] + self._biases
 
     def scores(self, x: Array) -> Array:
         """As `score`, in memory that this thread's next call overwrites."""
-        found = self._space("scores", self._classes)[: len(x)]
+        found = _space("scores", self.classes)[: len(x)]
         self.score(x, found)
         return found
 
-    def _space(self, name: str, columns: int) -> Array:
-        """[BATCH_ROWS, columns], the same memory each time: allocating per batch would cost half of the product."""
-        space: Array | None = getattr(self._scratch, name, None)
-        if space is None:
-            space = _empty(BATCH_ROWS * columns).reshape(BATCH_ROWS, columns)
-            setattr(self._scratch, name, space)
-        return space
+
+_scratch = threading.local()
+
+
+def _space(name: str, columns: int) -> Array:
+    """[BATCH_ROWS, columns], the same memory each time: allocating per batch would cost half of the product."""
+    space: Array | None = getattr(_scratch, name, None)
+    if space is None or space.size < BATCH_ROWS * columns:
+        space = _empty(BATCH_ROWS * columns)
+        setattr(_scratch, name, space)
+    return space[: BATCH_ROWS * columns].reshape(BATCH_ROWS, columns)
 
 
 def _empty(numbers: int) -> Array:

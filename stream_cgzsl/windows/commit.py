@@ -5,11 +5,12 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from itertools import chain
 
 from stream_cgzsl.bus import Publisher, Receipt, TopicPartition
 from stream_cgzsl.bus.topics import Topics
 from stream_cgzsl.errors import BusUnavailable, Fenced
-from stream_cgzsl.schemas import CHUNK_BYTES, LedgerRecord, Message, Published, StateChunk, Withdrawal, encode
+from stream_cgzsl.schemas import CHUNK_BYTES, LedgerRecord, Message, Published, StateChunk, Update, Withdrawal, encode
 
 
 @dataclass(frozen=True)
@@ -17,7 +18,8 @@ class Commit:
     """All that window `record.number` publishes. `record` still lacks the offsets, which are known only on the way.
 
     `projections` is one message per class, in the order of class ids; None when the window makes no generation.
-    `withdrawn` are the classes that are no longer recognised.
+    `withdrawn` are the classes that are no longer recognised. With `update`, what the generation before was published
+    as, projections are only of what changed.
     """
 
     record: LedgerRecord
@@ -25,6 +27,7 @@ class Commit:
     withdrawn: Iterable[str] = ()
     state: bytes | None = None
     dead: Iterable[Message] = ()
+    update: Update | None = None
 
 
 def write_commit(publisher: Publisher, topics: Topics, commit: Commit) -> LedgerRecord:
@@ -35,15 +38,21 @@ def write_commit(publisher: Publisher, topics: Topics, commit: Commit) -> Ledger
     record = commit.record
     publisher.begin()
     try:
-        places: dict[str, Published] = {}
+        places: dict[str, Published | Update] = {}
         if commit.state is not None:
             chunks = _chunks(commit.state, record.number)
             sha256 = hashlib.sha256(commit.state).hexdigest()
             places["state"] = _send_all(publisher, topics["state"], chunks, sha256)
         if commit.projections is not None:
-            for class_id in sorted(commit.withdrawn):
-                publisher.send(topics["projections"], encode(Withdrawal(class_id=class_id)))
-            places["projections"] = _send_all(publisher, topics["projections"], commit.projections)
+            withdrawals = [encode(Withdrawal(class_id=class_id)) for class_id in sorted(commit.withdrawn)]
+            if commit.update is None:
+                for message in withdrawals:
+                    publisher.send(topics["projections"], message)
+                places["projections"] = _send_all(publisher, topics["projections"], commit.projections)
+            else:
+                changes = chain(withdrawals, commit.projections)
+                places["projections"] = place = _send_all(publisher, topics["projections"], changes)
+                places["update"] = _extended(commit.update, record.number, place)
         for message in commit.dead:
             publisher.send(topics["dead-letters"], message)
         record = record.model_copy(update=places)
@@ -73,6 +82,23 @@ def _send_all(publisher: Publisher, topic: str, messages: Iterable[Message], sha
     first = receipts[0].offset if receipts else 0
     end = receipts[-1].offset + 1 if receipts else 0
     return Published(first=first, end=end, count=len(receipts), sha256=sha256 or values.hexdigest())
+
+
+def published_as(record: LedgerRecord) -> Update:
+    """How a generation was published, for updates that follow: it must have been published."""
+    if record.update is not None:
+        return record.update
+    place = record.projections
+    assert place is not None
+    return Update(base=record.number, whole=record.number, first=place.first, end=place.end, rows=0)
+
+
+def _extended(before: Update, number: int, place: Published) -> Update:
+    """The update after `before`, by what generation `number` published."""
+    changes = {"base": number - 1, "end": max(before.end, place.end), "rows": before.rows + place.count}
+    if before.first == before.end:  # the whole generation had no class
+        changes["first"] = place.first
+    return before.model_copy(update=changes)
 
 
 def _chunks(state: bytes, window: int) -> Iterator[Message]:

@@ -16,6 +16,7 @@ from stream_cgzsl.bus import Bus, connect
 from stream_cgzsl.errors import BrokenLedger, BusUnavailable
 from stream_cgzsl.evaluation import ledger_evaluator
 from stream_cgzsl.schemas import Evaluation, Message
+from stream_cgzsl.serving.generation_io import GenerationLoader
 from stream_cgzsl.workers import leader
 
 BAD = (Message(b"a", b"?"), Message(b"a", b'{"vector":[1,2]}'), Message(None, b'{"vector":[1]}'))
@@ -230,14 +231,14 @@ def test_after_a_restart_metrics_show_the_newest_evaluation(embedded: Stream) ->
 
 def test_an_unavailable_bus_is_waited_for(embedded: Stream, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(leader, "_RETRY_SECONDS", 0.01)
-    original, failures = ledger_evaluator.load_generation, [BusUnavailable("no answer"), BusUnavailable("no answer")]
+    original, failures = GenerationLoader.load, [BusUnavailable("no answer"), BusUnavailable("no answer")]
 
     def sometimes(*arguments: Any) -> Any:
         if failures:
             raise failures.pop()
         return original(*arguments)
 
-    monkeypatch.setattr(ledger_evaluator, "load_generation", sometimes)
+    monkeypatch.setattr(GenerationLoader, "load", sometimes)
     embedded.hold_out(*rows_of("a", 4))
     embedded.commit(made(1, "ab", "a"))
     with embedded.evaluator() as worker:

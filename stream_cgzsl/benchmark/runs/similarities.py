@@ -8,7 +8,8 @@ import numpy as np
 
 from stream_cgzsl.report.document import Neighbours, Similar, SimilarityPanel
 from stream_cgzsl.schemas import Array
-from stream_cgzsl.serving.generation import Generation, unit
+from stream_cgzsl.serving.blocks import unit
+from stream_cgzsl.serving.generation import Generation
 
 TOP = 3
 
