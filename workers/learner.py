@@ -191,6 +191,8 @@ class LearnerWorker(LeaderWorker[LearnerMetrics]):
         self._metrics.turned(projection_drift(before, outcome.generation))
         seconds = {phase: end - start for phase, start, end in zip(PHASES, clock, clock[1:], strict=False)}
         report_window(self._metrics, record, len(dead), seconds, len(state or b""), self._device)
+        made, published = outcome.generation, record.projections.count if record.projections else 0
+        self._metrics.made(made.delta is None, seconds["train"], published, made.features)
         self._committed(record, seconds)
         return learner
 

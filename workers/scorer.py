@@ -112,6 +112,7 @@ class ScorerWorker:
                 if time.monotonic() - looked > _LAG_SECONDS:
                     looked = time.monotonic()
                     self._metrics.lag.labels("samples").set(samples.lag())
+                    self._metrics.ledger.set(followed.newest)
             in_flight.settle()
 
     def _batch(self, samples: Subscription) -> list[Record]:

@@ -12,7 +12,7 @@ from stream_cgzsl.bus.topics import Topics
 from stream_cgzsl.errors import BrokenLedger
 from stream_cgzsl.history.restore import configuration_at
 from stream_cgzsl.schemas import DeadLetter, InvalidEvent, LedgerRecord, Range, decode
-from stream_cgzsl.serving.generation_io import load_generation
+from stream_cgzsl.serving.generation_io import GenerationLoader
 from stream_cgzsl.windows import ledger
 
 _ROLES = ("attributes", "features", "control")
@@ -50,6 +50,7 @@ def check(bus: Bus, topics: Topics, alive: Callable[[], None] = lambda: None) ->
         for partition in bus.end_offsets(topics[role]):
             alive()
             _Partition(bus, topics[role], partition, letters, findings).check(role, records)
+    loader = GenerationLoader(bus, topics)
     for record in records:
         alive()
         if record.configuration_digest != configuration_at(records, record.number).digest:
@@ -57,7 +58,10 @@ def check(bus: Bus, topics: Topics, alive: Callable[[], None] = lambda: None) ->
                 f"window {record.number} was learned with a configuration the ledger does not hold"
             )
         if record.number:
-            _check_result(bus, topics, record, findings)
+            _check_result(loader, record, findings)
+    newest = next((record for record in reversed(records) if record.state is not None), None)
+    if newest is not None:
+        _check_snapshot(bus, topics, newest, findings)
     return findings
 
 
@@ -142,10 +146,10 @@ def _letter_offsets(bus: Bus, topics: Topics, findings: Findings) -> LetterOffse
     return {place: sorted(offsets) for place, offsets in found.items()}
 
 
-def _check_result(bus: Bus, topics: Topics, record: LedgerRecord, findings: Findings) -> None:
+def _check_result(loader: GenerationLoader, record: LedgerRecord, findings: Findings) -> None:
     """Checks the digest of a generation that still exists; counts one that compaction has removed."""
     try:
-        load_generation(bus, topics, record)
+        loader.load(record)
         findings.generations += 1
     except ledger.Incomplete:
         findings.replaced += 1
@@ -153,8 +157,10 @@ def _check_result(bus: Bus, topics: Topics, record: LedgerRecord, findings: Find
             findings.problems.append(f"the newest generation, {record.number}, is incomplete")
     except BrokenLedger as error:
         findings.problems.append(str(error))
-    if record.number == findings.windows and record.state is not None:
-        try:
-            ledger.load_state(bus, topics, record)
-        except ledger.Incomplete as error:
-            findings.problems.append(f"the newest snapshot, of window {record.number}, is incomplete: {error}")
+
+
+def _check_snapshot(bus: Bus, topics: Topics, record: LedgerRecord, findings: Findings) -> None:
+    try:
+        ledger.load_state(bus, topics, record)
+    except ledger.Incomplete as error:
+        findings.problems.append(f"the newest snapshot, of window {record.number}, is incomplete: {error}")

@@ -34,7 +34,7 @@ KINDS = ("seen", "unseen", "harmonic")
 
 WINDOWS = (
     *((kind, policy) for kind in ("train", "failed") for policy in ("marker", "count", "event-time", "max-age")),
-    *((kind, policy) for kind in ("describe", "failed") for policy in ("describe", "rebuild")),
+    *((kind, policy) for kind in ("describe", "failed") for policy in ("describe", "rebuild", "snapshot")),
     *(("rollback", policy) for policy in ("rollback", "accept-loss")),
     ("failed", "rollback"),
 )
@@ -96,6 +96,16 @@ class LearnerMetrics(Metrics):
             buckets=_SECONDS,
             registry=r,
         )
+        self.generations = Counter(
+            "cgzsl_generations_total", "generations made, anew (refresh) or from the one before", ["made"], registry=r
+        )
+        self.refresh_seconds = Histogram(
+            "cgzsl_refresh_seconds", "training of a window that makes its generation anew", buckets=_SECONDS, registry=r
+        )
+        self.published_classes = Counter(
+            "cgzsl_published_classes_total", "projections written, each of one class", registry=r
+        )
+        self.published_bytes = Counter("cgzsl_published_bytes_total", "bytes of these projections", registry=r)
         self.open_since = Gauge(
             "cgzsl_open_window_timestamp_seconds",
             "when the first record that waits for the next window was noticed; 0 when none waits",
@@ -135,6 +145,8 @@ class LearnerMetrics(Metrics):
             self.windows.labels(kind, policy)
         for phase in ("read", "train", "commit"):
             self.phase_seconds.labels(phase)
+        for made in ("refresh", "update"):
+            self.generations.labels(made)
         for fate in ("kept", "rejected"):
             self.replay.labels(fate)
         for outcome in ("committed", "aborted", "fenced", "unknown"):
@@ -159,6 +171,14 @@ class LearnerMetrics(Metrics):
                 for reason, count in span.dead.items():
                     self.dead.labels(reason).inc(count)
 
+    def made(self, refreshed: bool, seconds: float, classes: int, features: int) -> None:
+        """A generation is published, with the projections of so many classes; training it took `seconds`."""
+        self.generations.labels("refresh" if refreshed else "update").inc()
+        if refreshed:
+            self.refresh_seconds.observe(seconds)
+        self.published_classes.inc(classes)
+        self.published_bytes.inc(4 * classes * features)
+
     def turned(self, movement: Mapping[str, float]) -> None:
         """By how many radians the last window turned the projection of each class that was there before."""
         angles = list(movement.values())
@@ -181,6 +201,9 @@ class ScorerMetrics(Metrics):
             registry=r,
         )
         self.load_seconds = Histogram("cgzsl_load_seconds", "loading a generation", buckets=_SECONDS, registry=r)
+        self.ledger = Gauge(
+            "cgzsl_ledger_generation_number", "the newest generation of the ledger, loaded here or not", registry=r
+        )
         self.scores = BatchHistogram("cgzsl_score", "best score of each answer", _SCORES, r)
         self.margins = BatchHistogram("cgzsl_margin", "by how much the best class leads the second", _MARGINS, r)
         self.drift = Gauge(

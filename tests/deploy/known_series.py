@@ -22,7 +22,7 @@ WORKERS: dict[str, type[Metrics]] = {"learner": LearnerMetrics, "scorer": Scorer
 
 PROMQL = {
     *("sum", "max", "count", "group", "bottomk", "by", "on", "group_left", "and", "or", "unless", "offset"),
-    *("rate", "increase", "histogram_quantile", "avg_over_time", "last_over_time", "time"),
+    *("rate", "increase", "histogram_quantile", "avg_over_time", "last_over_time", "time", "changes"),
 }
 """The words of PromQL that our queries use."""
 

@@ -32,6 +32,7 @@ from stream_cgzsl.schemas import (
     Sample,
     Serving,
     StateChunk,
+    Update,
     Withdrawal,
 )
 from stream_cgzsl.schemas.event import Model
@@ -132,9 +133,11 @@ EVENTS: dict[type[Event], st.SearchStrategy[Event]] = {
                 transform=names,
                 centre=st.binary(max_size=20),
                 calibration=facts,
+                incremental=st.booleans(),
             )
         ),
         projections=_maybe(_published),
+        update=_maybe(_builds(Update, base=counts, whole=counts, first=counts, end=counts, rows=counts)),
         state=_maybe(_published),
         prequential=_maybe(_builds(Prequential, rows=counts, seen=_maybe(shares), unseen=_maybe(shares))),
         losses=st.dictionaries(names, numbers, max_size=2),

@@ -75,6 +75,28 @@ TRAINING = [
         unit="s",
     ),
     Panel(
+        "Refreshes and updates",
+        "Generations of the last hour: made anew, or from the one before by what a window changed.",
+        [("sum by (stream, made) (increase(cgzsl_generations_total{}[1h]))", "{{stream}} {{made}}")],
+    ),
+    Panel(
+        "Time of a refresh",
+        "Mean of the last hour. Events that come meanwhile wait for it.",
+        [(mean("cgzsl_refresh_seconds", "stream"), "{{stream}}")],
+        unit="s",
+    ),
+    Panel(
+        "Classes published",
+        "In the last hour: an update publishes the classes it touched, a refresh all of them.",
+        [("sum by (stream) (increase(cgzsl_published_classes_total{}[1h]))", "{{stream}}")],
+    ),
+    Panel(
+        "Bytes published",
+        "Projections of the last hour.",
+        [("sum by (stream) (increase(cgzsl_published_bytes_total{}[1h]))", "{{stream}}")],
+        unit="bytes",
+    ),
+    Panel(
         "Snapshot",
         "Size of the learner's last state on the bus.",
         [("max by (stream) (cgzsl_state_bytes{})", "{{stream}}")],

@@ -31,7 +31,7 @@ from stream_cgzsl.report.document import RunDocument
 from stream_cgzsl.runtime.devices import choose_device
 from stream_cgzsl.runtime.metrics import EvaluatorMetrics, LearnerMetrics
 from stream_cgzsl.schemas import Evaluation, LedgerRecord, decode
-from stream_cgzsl.serving.generation_io import load_generation
+from stream_cgzsl.serving.generation_io import GenerationLoader, load_generation
 from stream_cgzsl.windows import ledger
 from stream_cgzsl.workers.evaluator import EvaluatorWorker
 from stream_cgzsl.workers.in_thread import InThread
@@ -92,6 +92,7 @@ class _Run:
         self._topics = Topics(self._settings.prefix, self._settings.topics)
         self._feeder = Feeder(bus, self._topics, request.data, request.plan, request.order)
         self._progress = RunProgress(self._feeder.tasks)
+        self._loader = GenerationLoader(bus, self._topics)
         self._similarities = Similarities(
             {class_id: self._data.test(class_id) for class_id in followed_classes(self._feeder.tasks, self._data)}
         )
@@ -165,7 +166,7 @@ class _Run:
 
     def _task_done(self, result: TaskResult) -> None:
         with suppress(ledger.Incomplete):  # replaced by now: the report leaves it out
-            self._similarities.add(load_generation(self._bus, self._topics, result.record))
+            self._similarities.add(self._loader.load(result.record))
         self._save()
         self._observer.task_done(result, self._spent.training.get(result.record.number))
 

@@ -17,7 +17,7 @@ from stream_cgzsl.report.live.parts import Parts
 from stream_cgzsl.report.live.server import LiveServer
 from stream_cgzsl.report.live.tail import Tail
 from stream_cgzsl.schemas import InvalidEvent, LedgerRecord, decode
-from stream_cgzsl.serving.generation_io import load_generation
+from stream_cgzsl.serving.generation_io import GenerationLoader
 from stream_cgzsl.version import __version__
 from stream_cgzsl.windows import ledger
 
@@ -67,6 +67,7 @@ def _follow(bus: Bus, topics: Topics, parts: Parts, stop: threading.Event) -> No
     acls.require(bus, topics, "watcher")
     roles = {topics[role]: role for role in _KEPT}
     board, tried, looked, looks = Board(), -1, 0.0, 0
+    loader = GenerationLoader(bus, topics)
     with closing(Tail(bus, {topics[role]: keep * _OFFSETS_PER_RECORD for role, keep in _KEPT.items()})) as tail:
         parts.put(stream=_stream(topics, bus.url))
         while not stop.is_set():
@@ -75,7 +76,7 @@ def _follow(bus: Bus, topics: Topics, parts: Parts, stop: threading.Event) -> No
                 _add(board, roles[record.topic], record)
             if board.newest is not None and board.newest.number != tried:
                 tried = board.newest.number
-                _update_classes(bus, topics, board, board.newest)
+                _update_classes(loader, board, board.newest)
             if records or not looked:
                 parts.put(**board.parts())
                 stop.wait(_PAUSE_SECONDS)
@@ -91,11 +92,11 @@ def _add(board: Board, role: str, record: Record) -> None:
         board.add(decode(role, record.key, record.value, record.headers), record.timestamp_ms)
 
 
-def _update_classes(bus: Bus, topics: Topics, board: Board, record: LedgerRecord) -> None:
+def _update_classes(loader: GenerationLoader, board: Board, record: LedgerRecord) -> None:
     if record.generation is None:
         return
     try:
-        board.classes.update(load_generation(bus, topics, record))
+        board.classes.update(loader.load(record))
     except ledger.Incomplete as reason:
         log.info("generation %d was replaced while it was loaded (%s); the next one follows", record.number, reason)
 
