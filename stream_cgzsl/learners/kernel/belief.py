@@ -20,6 +20,11 @@ class Belief:
     mean: torch.Tensor  # w [landmarks, features]
     variance: torch.Tensor  # V [landmarks, landmarks]
 
+    def __post_init__(self) -> None:
+        """In one layout, because products differ by rounding between layouts."""
+        object.__setattr__(self, "mean", self.mean.contiguous())
+        object.__setattr__(self, "variance", self.variance.contiguous())
+
     @classmethod
     def of(cls, observations: Iterable[Observations], landmarks: int, centre: torch.Tensor) -> Belief:
         """From nothing: V = (I + sum of phi phi' precision)^-1, w = V sum of phi t precision."""

@@ -17,7 +17,7 @@ from stream_cgzsl.errors import TrainingFailed, UsageError
 from stream_cgzsl.learners.interface import SILENT, Learner, Monitor, Snapshot, Space
 from stream_cgzsl.learners.kernel.belief import Belief
 from stream_cgzsl.learners.kernel.evidence_state import EvidenceState
-from stream_cgzsl.learners.kernel.frame import Frame
+from stream_cgzsl.learners.kernel.frame import Frame, tensors
 from stream_cgzsl.learners.kernel.gaussian_replay import gaussian_features
 from stream_cgzsl.learners.kernel.refresh import refreshed
 from stream_cgzsl.learners.kernel.update import Update
@@ -154,7 +154,7 @@ class Evidence(Learner):
         frame = belief = None
         if "frame" in meta:
             frame = Frame.restore(Snapshot(parts["frame"], meta["frame"]), self.device)
-            belief = Belief(**{n: torch.from_numpy(np.array(a)).to(self.device) for n, a in parts["belief"].items()})
+            belief = Belief(**tensors(parts["belief"], self.device))
         self._state, self._frame, self._belief = state, frame, belief
 
 

@@ -18,6 +18,7 @@ from stream_cgzsl.learners.kernel.projection import RBF, kernel
 from stream_cgzsl.learners.numerics.triangular import inverse_lower, times_lower_transposed
 from stream_cgzsl.learners.whitened.publication import EXPONENT, LEAN
 from stream_cgzsl.learners.whitened.space import TINY
+from stream_cgzsl.schemas import Array
 
 JITTER = 1e-6
 """Added to the kernel of the landmarks, in units of its mean diagonal, so that equal descriptions do no harm."""
@@ -64,6 +65,12 @@ class Frame:
     divisor: float  # all published scores are divided by it
     calibration: Mapping[str, Any]
 
+    def __post_init__(self) -> None:
+        """In one layout, because products differ by rounding between layouts."""
+        for name, value in vars(self).items():
+            if isinstance(value, torch.Tensor):
+                object.__setattr__(self, name, value.contiguous())
+
     def observed(self, classes: Classes) -> Observations:
         points = (classes.attributes - self.attribute_centre) * self.attribute_gains
         phi = times_lower_transposed(kernel(points, self.landmarks), self.inverse)
@@ -95,9 +102,13 @@ class Frame:
 
     @classmethod
     def restore(cls, snapshot: Snapshot, device: torch.device) -> Frame:
-        tensors = {name: torch.from_numpy(np.array(array)).to(device) for name, array in snapshot.arrays.items()}
-        values: dict[str, Any] = {**tensors, **snapshot.meta}
+        values: dict[str, Any] = {**tensors(snapshot.arrays, device), **snapshot.meta}
         return cls(**values)
+
+
+def tensors(arrays: Mapping[str, Array], device: torch.device) -> dict[str, torch.Tensor]:
+    """Copies, in torch's own memory."""
+    return {name: torch.from_numpy(np.array(array)).to(device, copy=True) for name, array in arrays.items()}
 
 
 def framed(

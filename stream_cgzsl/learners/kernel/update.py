@@ -27,16 +27,17 @@ class Update:
         self._state = state
         self._device = device
         places = state.places
-        retired = [class_id for class_id in window.retired if class_id in places]
-        touched = {*retired, *(d.class_id for d in window.described), *window.features}
+        retired = sorted({class_id for class_id in window.retired if class_id in places})
+        described = sorted(window.described, key=lambda d: d.class_id)
+        touched = {*retired, *(d.class_id for d in described), *window.features}
         self._known = sorted(class_id for class_id in touched if class_id in places)
         self._before = state.classes(places.of(self._known), device)
         for class_id in retired:
             state.retire(class_id)
-        revised = [d.class_id for d in window.described if state.describe(d)]
+        revised = [d.class_id for d in described if state.describe(d)]
         self._renewed = {*retired, *revised}  # their old observations do not hold any more
         self._changed = set(revised)
-        self._withdrawn = tuple(sorted({c for c in retired if c not in places}))
+        self._withdrawn = tuple(c for c in retired if c not in places)
 
     def folded(self, frame: Frame, belief: Belief, taught: Iterable[str]) -> Belief:
         """What is believed after the window, whose examples of the classes `taught` are in the state by now."""
