@@ -13,6 +13,7 @@ from stream_cgzsl.benchmark.protocols import plan_for, windows
 from stream_cgzsl.benchmark.scores import accuracy
 from stream_cgzsl.learners import create
 from stream_cgzsl.runtime.settings import DEFAULT_LEARNER
+from stream_cgzsl.serving.generation import Generation, following
 from stream_cgzsl.windows.window import Window
 
 TARGET = 0.5
@@ -38,9 +39,11 @@ def main() -> int:
     whole: list[float] = []
     for seed in range(given.seeds):
         learner = create(given.learner, data.space(seed))
+        after: Generation | None = None
         for part in parts:
-            after = learner.fit(part)
-        once = create(given.learner, data.space(seed)).fit(at_once(parts))
+            after = following(after, learner.fit(part))
+        assert after is not None
+        once = following(None, create(given.learner, data.space(seed)).fit(at_once(parts)))
         tests = {class_id: data.test(class_id) for class_id in after.class_ids}
         for generation, found in ((after, streamed), (once, whole)):
             harmonic = accuracy(generation, generation, tests).harmonic

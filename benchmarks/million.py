@@ -11,6 +11,7 @@ import numpy as np
 
 from stream_cgzsl.learners import LEARNERS, create
 from stream_cgzsl.learners.interface import Space
+from stream_cgzsl.serving.generation import following
 from stream_cgzsl.windows.window import Description, Examples, Window
 
 FEATURES = 2048
@@ -54,7 +55,7 @@ def main() -> int:
     learner = create(given.learner, Space(ATTRIBUTES, FEATURES, signed=False))
     before = gigabytes()
     started = perf_counter()
-    generation = learner.fit(window)
+    generation = following(None, learner.fit(window))
     seconds = perf_counter() - started
     extra = gigabytes() - before
     print(

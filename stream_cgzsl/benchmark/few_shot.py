@@ -18,7 +18,7 @@ from stream_cgzsl.evaluation.answers import accuracies, classify, in_batches
 from stream_cgzsl.learners.interface import Learner
 from stream_cgzsl.report.document import Shot
 from stream_cgzsl.schemas import Array
-from stream_cgzsl.serving.generation import Generation
+from stream_cgzsl.serving.generation import Generation, following
 from stream_cgzsl.windows.window import Window
 
 SHOTS = (0, 1, 2, 3, 5, 10, 20)
@@ -69,7 +69,8 @@ def few_shot(
 ) -> Iterator[tuple[Shot, ...]]:
     """One curve per draw. `learner` must be untrained; it learns the seen classes once."""
     described = {class_id: data.vector(class_id) for class_id in (*data.seen_pool, *data.unseen_pool)}
-    before = learner.fit(Window.from_arrays(1, described, {c: data.training(c) for c in data.seen_pool}))
+    first = Window.from_arrays(1, described, {c: data.training(c) for c in data.seen_pool})
+    before = following(None, learner.fit(first))
     snapshot = learner.snapshot()
     for drawn in draws:
         curve: list[Shot] = []
@@ -77,7 +78,8 @@ def few_shot(
             generation = before
             if k:
                 learner.restore(snapshot)
-                generation = learner.fit(Window.from_arrays(2, {}, {c: rows[:k] for c, rows in drawn.given.items()}))
+                window = Window.from_arrays(2, {}, {c: rows[:k] for c, rows in drawn.given.items()})
+                generation = following(before, learner.fit(window))
             curve.append(_shot(k, generation, data, drawn))
         yield tuple(curve)
 

@@ -16,7 +16,7 @@ from stream_cgzsl.evaluation.examples import accuracy_by_examples
 from stream_cgzsl.evaluation.forgetting import best_since_learned, forgetting
 from stream_cgzsl.learners.interface import Learner
 from stream_cgzsl.schemas import EXAMPLE_BUCKETS, Array, harmonic_mean
-from stream_cgzsl.serving.generation import Generation
+from stream_cgzsl.serving.generation import Generation, following
 
 Tests = Mapping[str, Array]
 """The test features of each class, [rows, features]."""
@@ -234,7 +234,7 @@ def run(learner: Learner, data: Dataset, plan: AnyPlan, order: int | None = None
     scoring = Scoring({class_id: used.test(class_id) for class_id in used.class_ids})
     for window in windows(data, plan, order):
         started = perf_counter()
-        generations.append(learner.fit(window))
+        generations.append(following(generations[-1] if generations else None, learner.fit(window)))
         seconds.append(perf_counter() - started)
         scoring.add(generations[-1])
     return Run(tuple(generations), scoring.readings(), tuple(seconds))

@@ -10,9 +10,10 @@ from worlds import SPACE, World, stream
 
 from stream_cgzsl.errors import Cancelled, UsageError
 from stream_cgzsl.learners import LEARNERS, create
-from stream_cgzsl.learners.interface import Learner, Monitor, Progress, Space
+from stream_cgzsl.learners.interface import SILENT, Learner, Monitor, Progress, Space
 from stream_cgzsl.learners.snapshots import from_bytes, to_bytes
 from stream_cgzsl.runtime.settings import DEFAULT_LEARNER
+from stream_cgzsl.serving.generation import Generation, following
 from stream_cgzsl.windows.window import Window
 
 QUICK = {name: {"hidden": 16, "max_iterations": 12} for name in ("paper", "authors-code", "adversarial")}
@@ -50,13 +51,15 @@ def state(learner: Learner) -> bytes:
 
 def digests(name: str, windows: list[Window], restored_before: int | None = None) -> list[str]:
     learner = made(name)
-    found = []
+    found: list[str] = []
+    generation: Generation | None = None
     for index, window in enumerate(windows):
         if index == restored_before:
             stored = state(learner)
             learner = made(name)
             learner.restore(from_bytes(stored))
-        found.append(learner.fit(window).digest)
+        generation = following(generation, learner.fit(window))
+        found.append(generation.digest)
     return found
 
 
@@ -85,8 +88,10 @@ def test_restoring_gives_the_same_snapshot(name: str) -> None:
 def test_generations_know_all_living_classes(name: str) -> None:
     learner = made(name)
     world = World()
+    generation: Generation | None = None
     for window in stream(world):
-        generation = learner.fit(window)
+        generation = following(generation, learner.fit(window))
+    assert generation is not None
     living = [c for c in world.ids(0, 16) if c != "c0001"]
     seen = {*world.ids(0, 15)} - {"c0001", "c0012"}
     assert list(generation.class_ids) == living
@@ -97,13 +102,15 @@ def test_generations_know_all_living_classes(name: str) -> None:
 def test_generations_say_how_many_examples_each_class_has_had(name: str) -> None:
     learner = made(name)
     world = World()
+    generation: Generation | None = None
     for window in stream(world):
-        generation = learner.fit(window)
+        generation = following(generation, learner.fit(window))
+    assert generation is not None
     expected = dict.fromkeys(world.ids(0, 16), 12) | {"c0000": 24, "c0005": 24, "c0012": 0, "c0015": 0}
     del expected["c0001"]
     twin = made(name)
     twin.restore(from_bytes(state(learner)))
-    for found in (generation, twin.describe(Window(4))):
+    for found in (generation, following(generation, twin.describe(Window(4)))):
         assert found.examples is not None
         assert dict(zip(found.class_ids, found.examples.tolist(), strict=True)) == expected
 
@@ -112,8 +119,8 @@ def test_generations_say_how_many_examples_each_class_has_had(name: str) -> None
 def test_described_classes_are_projected_without_training(name: str) -> None:
     world = World()
     learner = made(name)
-    before = learner.fit(world.window(1, world.ids(0, 8), world.ids(0, 6)))
-    after = learner.describe(world.window(2, world.ids(8, 10)))
+    before = following(None, learner.fit(world.window(1, world.ids(0, 8), world.ids(0, 6))))
+    after = following(before, learner.describe(world.window(2, world.ids(8, 10))))
     new = after.class_ids.index("c0008")
     assert after.class_ids == (*before.class_ids, "c0008", "c0009")
     assert not after.seen[new] and after.servable
@@ -146,7 +153,7 @@ def test_after_a_cancelled_window_it_can_be_trained_again(name: str) -> None:
     learner.fit(first)
     with pytest.raises(Cancelled):
         learner.fit(second, StopAfter(4))
-    assert learner.fit(second).digest == digests(name, [first, second])[1]
+    assert following(None, learner.fit(second)).digest == digests(name, [first, second])[1]
 
 
 @every_learner
@@ -165,7 +172,8 @@ def test_a_window_with_numbers_that_are_not_finite_leaves_no_trace(name: str) ->
 def test_watching_changes_nothing(name: str) -> None:
     window = stream(World())[0]
     watch = Watch()
-    assert made(name).fit(window, watch).digest == made(name).fit(window).digest
+    watched, alone = (following(None, made(name).fit(window, monitor)) for monitor in (watch, SILENT))
+    assert watched.digest == alone.digest
     assert all(progress.step <= progress.steps for progress in watch.steps)
 
 

@@ -13,7 +13,7 @@ from stream_cgzsl.errors import TrainingFailed
 from stream_cgzsl.learners import create
 from stream_cgzsl.learners.interface import Space
 from stream_cgzsl.learners.snapshots import to_bytes
-from stream_cgzsl.serving.generation import Generation
+from stream_cgzsl.serving.generation import Generation, following
 from stream_cgzsl.windows.window import Description, Examples, Window
 
 OURS = ("evidence", "episodic", "closed-form", "ridge")
@@ -29,8 +29,10 @@ def rows_of(window: Window, change: Callable[[Examples], Examples]) -> Window:
 
 def fitted(name: str, *windows: Window, space: Space = SPACE) -> Generation:
     learner = create(name, space)
+    generation: Generation | None = None
     for window in windows:
-        generation = learner.fit(window)
+        generation = following(generation, learner.fit(window))
+    assert generation is not None
     for array in (generation.vectors, generation.biases, generation.centre):
         assert np.isfinite(array).all()
     assert np.isfinite(generation.scores(np.ones((1, space.features)))).all()
@@ -48,7 +50,7 @@ def accuracy(world: World, generation: Generation, class_ids: list[str], rows: i
 @each
 def test_no_seen_class_yet(name: str) -> None:
     world = World()
-    generation = create(name, SPACE).describe(world.window(1, world.ids(0, 5)))
+    generation = following(None, create(name, SPACE).describe(world.window(1, world.ids(0, 5))))
     assert (generation.servable, generation.class_ids) == (False, tuple(world.ids(0, 5)))
     assert not generation.vectors.any() and not generation.seen.any()
 
@@ -56,7 +58,7 @@ def test_no_seen_class_yet(name: str) -> None:
 @each
 def test_no_seen_class_yet_in_a_shared_space(name: str) -> None:
     world = World(SHARED)
-    generation = create(name, SHARED).describe(world.window(1, world.ids(0, 8)))
+    generation = following(None, create(name, SHARED).describe(world.window(1, world.ids(0, 8))))
     assert generation.servable
     assert accuracy(world, generation, world.ids(0, 8)) > 0.9
 
@@ -283,8 +285,8 @@ def test_attributes_that_are_not_finite_leave_no_trace(name: str) -> None:
 def test_all_seen_classes_retired(name: str) -> None:
     world = World()
     learner = create(name, SPACE)
-    learner.fit(world.window(1, world.ids(0, 8), world.ids(0, 6)))
-    generation = learner.describe(Window(2, retired=tuple(world.ids(0, 6))))
+    before = following(None, learner.fit(world.window(1, world.ids(0, 8), world.ids(0, 6))))
+    generation = following(before, learner.describe(Window(2, retired=tuple(world.ids(0, 6)))))
     assert (generation.servable, generation.class_ids) == (False, ("c0006", "c0007"))
 
 

@@ -1,27 +1,38 @@
-"""The default learner: a description is the prior of a class mean, and every example is evidence about it."""
+"""The default learner: a description is the prior of a class mean, and every example is evidence about it.
+
+Its windows cost what came in them: most update what is believed within a frame, and now and then one refreshes it.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import torch
 
-from stream_cgzsl.errors import TrainingFailed
-from stream_cgzsl.learners.interface import Monitor, Snapshot, Space
-from stream_cgzsl.learners.kernel.class_process import ClassProcess, class_process, posterior, scores_of
-from stream_cgzsl.learners.kernel.evidence_episodes import FEWEST, OFFSET, EvidenceEpisodes, Trained, train
+from stream_cgzsl.errors import TrainingFailed, UsageError
+from stream_cgzsl.learners.interface import SILENT, Learner, Monitor, Snapshot, Space
+from stream_cgzsl.learners.kernel.belief import Belief
+from stream_cgzsl.learners.kernel.evidence_state import EvidenceState
+from stream_cgzsl.learners.kernel.frame import Frame, tensors
 from stream_cgzsl.learners.kernel.gaussian_replay import gaussian_features
-from stream_cgzsl.learners.numerics.randomness import generator
+from stream_cgzsl.learners.kernel.refresh import refreshed
+from stream_cgzsl.learners.kernel.update import Update
 from stream_cgzsl.learners.options import parse_options
-from stream_cgzsl.learners.statistics.class_statistics import ClassStatistics
-from stream_cgzsl.learners.statistics.learner import Lesson, StatisticsLearner
-from stream_cgzsl.learners.statistics.shared_space import SharedSpace, decide_shared
-from stream_cgzsl.learners.whitened.publication import publish
+from stream_cgzsl.learners.statistics.class_statistics import check_length
+from stream_cgzsl.learners.statistics.learner import unlearned
+from stream_cgzsl.learners.statistics.moments import Moments
+from stream_cgzsl.learners.statistics.shared_space import decide_shared
+from stream_cgzsl.runtime.devices import choose_device
+from stream_cgzsl.serving.delta import Delta
 from stream_cgzsl.serving.generation import Generation
+from stream_cgzsl.windows.window import Window
+
+FORMAT = 2
+"""Of snapshots."""
 
 
 @dataclass(frozen=True)
@@ -29,53 +40,125 @@ class EvidenceOptions:
     """None needs tuning."""
 
     weights: bool = True  # one learned weight per attribute
+    growth: float = 0.05  # by which examples, or classes with examples, grow between two refreshes
+    landmarks: int = 1024  # the process is exact up to so many classes with examples; at least one more than attributes
+    half_life: float = 0.0  # windows with examples after which an example counts half; 0: for ever
 
 
-class Evidence(StatisticsLearner):
-    """Memory: class statistics, one weight per attribute and the offset."""
+class Evidence(Learner):
+    """Memory: class statistics, a frame and what is believed in it. Both are None until a class has examples."""
 
     name = "evidence"
 
     def __init__(self, space: Space, options: Mapping[str, Any] | None = None, device: str = "cpu") -> None:
-        super().__init__(space, device)
+        self.space = space
         self.options = parse_options(EvidenceOptions, options, self.name)
-        self._last: tuple[ClassStatistics, bool, ClassProcess] | None = None
+        for option, least in (("growth", 0), ("landmarks", 1), ("half_life", 0)):
+            value = getattr(self.options, option)
+            if not least <= value < float("inf"):
+                raise UsageError(f"option {option!r} of learner {self.name!r} must be at least {least}, not {value}")
+        self.device = torch.device(choose_device(device))
+        self._state = EvidenceState(space, self.options.half_life)
+        self._frame: Frame | None = None
+        self._belief: Belief | None = None
 
-    def _train(self, lesson: Lesson, monitor: Monitor) -> Snapshot:
-        if not lesson.after.seen.any():
-            return self._memory
-        number = lesson.window.number
-        process = self._process(lesson.after, decide_shared(lesson.after).shared)
-        if len(process.counts) < FEWEST:
-            trained = Trained(torch.zeros(self.space.attributes), OFFSET)
-        else:
-            rng = generator(self.space.seed, number, "episodes")
-            trained = train(EvidenceEpisodes(process, rng), rng, monitor, self.options.weights)
-        if not (bool(torch.isfinite(trained.weights).all()) and np.isfinite(trained.offset)):
+    def fit(self, window: Window, monitor: Monitor = SILENT) -> Generation | Delta:
+        monitor.check()
+        try:
+            with self._state.all_or_nothing():
+                made, frame, belief = self._made(window, monitor)
+                monitor.check()
+        except torch.linalg.LinAlgError as error:  # type: ignore[attr-defined]
             raise TrainingFailed(
-                f"window {number}: training the attribute weights did not stay finite; nothing was learned"
+                f"window {window.number}: learner {self.name!r} found a matrix it cannot solve: {error}"
+            ) from error
+        self._frame, self._belief = frame, belief
+        return made
+
+    def describe(self, window: Window) -> Generation | Delta:
+        if window.features:
+            raise UsageError(f"window {window.number} has features: it must be fitted, not only described")
+        return self.fit(window)
+
+    def _made(self, window: Window, monitor: Monitor) -> tuple[Generation | Delta, Frame | None, Belief | None]:
+        """What the window publishes, and the frame and the belief after it. The state is changed."""
+        state = self._state
+        for description in window.described:
+            check_length(description.class_id, "attributes", description.vector, self.space.attributes)
+        update = Update(state, window, self.device)
+        for class_id, examples in window.features.items():
+            if class_id not in state.places:
+                raise UsageError(f"window {window.number} has features of class {class_id!r}, which is not described")
+            check_length(class_id, "features", examples.rows, self.space.features)
+        fresh = Moments.none(self.space.features)
+        if window.features:
+            fresh = Moments.of(window.features, self.space.features, state.transform, self.device, monitor.check)
+        if fresh.counts:
+            state.learn(fresh, self.device)
+        frame, belief = self._frame, self._belief
+        if not state.totals.taught:
+            statistics = state.statistics(state.places.class_ids)
+            made: Generation | Delta = unlearned(window.number, statistics, decide_shared(statistics), incremental=True)
+            frame = belief = None
+        elif fresh.counts and (frame is None or state.grown(self.options.growth)):
+            made, frame, belief = refreshed(
+                window.number, state, self._most, self.options.weights, self.device, monitor
             )
-        return Snapshot({"weights": trained.weights.cpu().numpy()}, {"offset": trained.offset})
+        else:
+            assert frame is not None and belief is not None
+            belief = update.folded(frame, belief, fresh.counts)
+            made = update.published(frame, belief)
+            if not belief.finite():
+                raise _not_finite(window.number, "what it believes")
+        for name in ("vectors", "biases", "centre"):
+            if not np.isfinite(getattr(made, name, 0.0)).all():
+                raise _not_finite(window.number, name)
+        return made, frame, belief
 
-    def _publish(self, number: int, statistics: ClassStatistics, shared: SharedSpace, memory: Snapshot) -> Generation:
-        process = self._process(statistics, shared.shared)
-        weights = torch.tensor(memory.arrays["weights"], dtype=torch.float64, device=self.device)
-        offset = float(memory.meta["offset"])
-        answers = scores_of(posterior(process, weights), process.signal, offset)
-        return publish(number, statistics, process, answers, 0.0, {**shared.record(), "offset": round(offset, 9)})
-
-    def _process(self, statistics: ClassStatistics, shared: bool) -> ClassProcess:
-        """Steps 3 to 5, with one whitening for as long as no example comes."""
-        last, whitening = self._last, None
-        if last is not None:
-            if last[0] is statistics and last[1] == shared:
-                return last[2]
-            if last[0].moments is statistics.moments:
-                whitening = last[2].whitening
-        self._last = last = None  # released before the new one is computed
-        process = class_process(statistics, shared, self.device, whitening)
-        self._last = statistics, shared, process
-        return process
+    @property
+    def _most(self) -> int:
+        """Landmarks. No more than attributes could not even span a linear map of these."""
+        return max(self.options.landmarks, self.space.attributes + 1)
 
     def generate(self, class_ids: Sequence[str], rows: int) -> npt.NDArray[np.float32] | None:
-        return gaussian_features(self._statistics, class_ids, rows, self.device)
+        known = [class_id for class_id in class_ids if class_id in self._state.places]
+        return gaussian_features(self._state.statistics(known), class_ids, rows, self.device)
+
+    # ---- snapshots
+
+    def snapshot(self) -> Snapshot:
+        state = self._state.snapshot()
+        arrays = {f"state.{name}": array for name, array in state.arrays.items()}
+        meta = {"learner": self.name, "format": FORMAT, "space": asdict(self.space), "state": dict(state.meta)}
+        if self._frame is not None and self._belief is not None:
+            frame = self._frame.snapshot()
+            arrays |= {f"frame.{name}": array for name, array in frame.arrays.items()}
+            arrays |= {f"belief.{name}": array.cpu().numpy() for name, array in vars(self._belief).items()}
+            meta["frame"] = dict(frame.meta)
+        return Snapshot(arrays, meta)
+
+    def restore(self, snapshot: Snapshot) -> None:
+        meta = snapshot.meta
+        if meta.get("learner") != self.name or meta.get("space") != asdict(self.space):
+            raise ValueError(
+                f"the snapshot is of learner {meta.get('learner')!r} in space {meta.get('space')}; "
+                f"this is {self.name!r} in {asdict(self.space)}"
+            )
+        if meta.get("format") != FORMAT:
+            raise ValueError(f"the snapshot of {self.name!r} has format {meta.get('format')}; this is {FORMAT}")
+        parts: dict[str, dict[str, npt.NDArray[Any]]] = {"state": {}, "frame": {}, "belief": {}}
+        for name, array in snapshot.arrays.items():
+            part, _, rest = name.partition(".")
+            parts[part][rest] = array
+        state = EvidenceState.restore(self.space, self.options.half_life, Snapshot(parts["state"], meta["state"]))
+        frame = belief = None
+        if "frame" in meta:
+            frame = Frame.restore(Snapshot(parts["frame"], meta["frame"]), self.device)
+            belief = Belief(**tensors(parts["belief"], self.device))
+        self._state, self._frame, self._belief = state, frame, belief
+
+
+def _not_finite(number: int, what: str) -> TrainingFailed:
+    return TrainingFailed(
+        f"window {number}: learner {Evidence.name!r} computed {what} that are not finite; the window was not learned"
+    )

@@ -92,21 +92,21 @@ class EvidenceEpisodes:
     """
 
     def __init__(self, process: ClassProcess, rng: torch.Generator) -> None:
-        whitening, seen = process.whitening, process.seen
-        self._process = process
+        measures, whitening = process.measures, process.measures.whitening
+        self._measures = measures
         self.counts = process.counts
-        self.attributes = process.attributes[seen].to(torch.float32)  # [C, attributes]
+        self.attributes = process.attributes.to(torch.float32)  # [C, attributes]
         present = min(len(self.counts), MOST)
         self.pool, self.row_pool = CLASS_POOL * present, ROW_POOL * BATCH
         factor = covariance_factor(whitening.covariance(), JITTER)
         z = torch.randn(self.pool + self.row_pool, whitening.features, generator=rng).to(factor.device)
         noise = times_lower_transposed(z, factor)  # published, at within-class variance 1
         self._offsets, self._noise = process.offsets.to(torch.float32), noise  # [C, F], [pool + rows, F]
-        expected = None if process.expected is None else process.expected[seen]
+        expected = process.expected
         targets = process.means if expected is None else process.means - expected  # M - E
         exact = targets if expected is None else torch.cat([targets, expected])  # [C or 2 C, F]
         root = whitening.root.to(torch.float32)
-        drawn = whitening.into(noise[: self.pool], root) / process.radius  # [pool, F]
+        drawn = whitening.into(noise[: self.pool], root) / measures.radius  # [pool, F]
         directions = torch.cat([exact.to(torch.float32), drawn])
         published = torch.cat([whitening.out_of(exact).to(torch.float32), whitening.out_of(drawn, root)])
         self._with_offsets = self._offsets @ published.T  # products of offsets, and of noise, with directions
@@ -122,12 +122,12 @@ class EvidenceEpisodes:
         self, weights: torch.Tensor, sharpness: torch.Tensor, offset: torch.Tensor, episode: Episode
     ) -> torch.Tensor:
         """Cross-entropy of the rows that are asked about, among the episode's classes. `sharpness` is a logarithm."""
-        process, e, kept = self._process, episode, episode.kept
+        measures, e, kept = self._measures, episode, episode.kept
         has, classes = e.order[:kept], len(self.counts)
         deviation = e.signs * (1 / e.learned - 1 / self.counts[has].float()).clamp_min(0).sqrt()  # [kept], times noise
         known_products, expected = self._products(episode, deviation)  # x.T [batch, kept], x.E [batch, present] or None
         attributes = self.attributes[e.order] * weights.exp()
-        r, share = regression(attributes, torch.arange(kept, device=has.device), e.learned, process.noise)
+        r, share = regression(attributes, torch.arange(kept, device=has.device), e.learned, measures.noise)
 
         place = self._first_noise + e.noise
         cross = self._between[has[:, None], place] * deviation  # T0.d'
@@ -143,7 +143,7 @@ class EvidenceEpisodes:
             energy, scores = energy + 2 * (r * with_t).sum(dim=1) + own, scores + expected
         lengths = energy.clamp_min(TINY**2).sqrt()
         lowered = F.pad(offset * share.square(), (0, len(e.order) - kept))
-        biases = -LEAN * process.signal * lengths ** (2 - EXPONENT) - lowered
+        biases = -LEAN * measures.signal * lengths ** (2 - EXPONENT) - lowered
         return F.cross_entropy(sharpness.exp() * (scores * lengths**-EXPONENT + biases), e.labels)
 
     def _products(self, e: Episode, deviation: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor | None]:
@@ -157,7 +157,7 @@ class EvidenceEpisodes:
         spread = e.row_signs * (1 - 1 / left).clamp_min(0).sqrt()
         row, noise = e.order[e.labels], self.pool + e.row_noise
         x = self._offsets[row] + away[:, None] * self._noise[class_noise] + spread[:, None] * self._noise[noise]
-        scale = self._process.whitening.gain * x.square().sum(dim=1).clamp_min(1e-12).rsqrt()  # [batch]
+        scale = self._measures.whitening.gain * x.square().sum(dim=1).clamp_min(1e-12).rsqrt()  # [batch]
 
         def products(columns: torch.Tensor) -> torch.Tensor:
             found = self._with_offsets[row[:, None], columns]

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import numpy as np
 import torch
+
+from stream_cgzsl.schemas import Array
 
 BLOCK = 512
 
@@ -40,3 +43,18 @@ def inverse_lower(lower: torch.Tensor) -> torch.Tensor:
         lower[half:, half:], lower[half:, :half] @ -first, upper=False
     )
     return inverse
+
+
+def triangle(symmetric: Array) -> Array:
+    """The upper triangle of a symmetric matrix, row by row."""
+    return np.concatenate([symmetric[row, row:] for row in range(len(symmetric))] or [np.zeros(0)])
+
+
+def mirrored(triangle: Array, size: int) -> Array:
+    """[size, size]: the symmetric matrix with this upper triangle."""
+    matrix = np.zeros((size, size))
+    start = 0
+    for row in range(size):
+        matrix[row, row:] = matrix[row:, row] = triangle[start : start + size - row]
+        start += size - row
+    return matrix

@@ -76,7 +76,7 @@ class ClassStatistics:
             described.pop(class_id, None)
             moments = moments.without(class_id)
         for description in window.described:
-            self._check_length(description.class_id, "attributes", description.vector, self.space.attributes)
+            check_length(description.class_id, "attributes", description.vector, self.space.attributes)
             described[description.class_id] = Description(
                 description.class_id, np.array(description.vector, dtype=np.float32), description.name
             )
@@ -89,7 +89,7 @@ class ClassStatistics:
         for class_id, examples in window.features.items():
             if class_id not in self.described:
                 raise UsageError(f"window {window.number} has features of class {class_id!r}, which is not described")
-            self._check_length(class_id, "features", examples.rows, self.space.features)
+            check_length(class_id, "features", examples.rows, self.space.features)
         if not window.features:
             return self
         fresh = Moments.of(window.features, self.space.features, self.transform, device, check)
@@ -98,10 +98,6 @@ class ClassStatistics:
     def learned(self, fresh: Moments, device: torch.device | str = "cpu") -> ClassStatistics:
         """With the moments of more rows merged in."""
         return ClassStatistics(self.space, self.described, self.moments.merge(fresh, device))
-
-    def _check_length(self, class_id: str, what: str, array: Array, expected: int) -> None:
-        if array.shape[-1] != expected:
-            raise UsageError(f"class {class_id!r} came with {array.shape[-1]} {what}; this stream has {expected}")
 
     def snapshot(self) -> Snapshot:
         names = [self.described[c].name for c in self.class_ids]
@@ -133,3 +129,8 @@ class ClassStatistics:
         scatter[np.triu_indices(space.features)] = arrays["scatter"]
         scatter += np.triu(scatter, 1).T
         return cls(space, described, Moments(counts, means, scatter, int(meta["rows"]), int(meta["freedom"])))
+
+
+def check_length(class_id: str, what: str, array: Array, expected: int) -> None:
+    if array.shape[-1] != expected:
+        raise UsageError(f"class {class_id!r} came with {array.shape[-1]} {what}; this stream has {expected}")

@@ -122,7 +122,7 @@ def require_learned(statistics: ClassStatistics, class_ids: Sequence[str]) -> No
             raise UsageError(f"class {class_id!r} has no examples yet: only learned classes can be replayed")
 
 
-def unlearned(number: int, statistics: ClassStatistics, shared: SharedSpace) -> Generation:
+def unlearned(number: int, statistics: ClassStatistics, shared: SharedSpace, incremental: bool = False) -> Generation:
     """Before the first example: in a shared space class vectors are used as they are, elsewhere nothing is servable."""
     classes = len(statistics.class_ids)
     servable = shared.shared and classes > 0
@@ -137,6 +137,8 @@ def unlearned(number: int, statistics: ClassStatistics, shared: SharedSpace) -> 
         transform=statistics.transform,
         servable=servable,
         calibration=shared.record(),
+        examples=statistics.examples,
+        incremental=incremental,
     )
 
 

@@ -25,11 +25,11 @@ class Moments:
     `freedom` the degrees of freedom of the scatter; both stay when a class is dropped, as the scatter does (`without`).
     """
 
-    counts: Mapping[str, int]
+    counts: Mapping[str, float]  # whole numbers, except where a learner lets them fade
     means: Mapping[str, Array]  # [features] each
     scatter: Array  # [features, features]
     rows: int
-    freedom: int
+    freedom: float
 
     @classmethod
     def none(cls, features: int) -> Moments:
@@ -84,7 +84,7 @@ class Moments:
         """Both together, as if all rows had come at once. a.merge(b) and b.merge(a) are equal to the last bit."""
         if not self.rows or not other.rows:
             return self if self.rows else other
-        counts: dict[str, int] = {}
+        counts: dict[str, float] = {}
         means: dict[str, Array] = {}
         gaps: list[Array] = []
         for class_id in sorted({*self.counts, *other.counts}):
