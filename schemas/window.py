@@ -24,7 +24,17 @@ from stream_cgzsl.schemas.fields import (
 
 Kind = Literal["genesis", "train", "describe", "failed", "rollback"]
 
-POLICIES = ("marker", "describe", "count", "event-time", "max-age", "rollback", "rebuild", "accept-loss")
+POLICIES = (
+    "marker",
+    "describe",
+    "count",
+    "event-time",
+    "max-age",
+    "rollback",
+    "rebuild",
+    "accept-loss",
+    "dead-letters",
+)
 """What can close a window."""
 
 

@@ -31,7 +31,7 @@ from stream_cgzsl.schemas import LedgerRecord, Range
 from stream_cgzsl.serving.generation import Generation
 from stream_cgzsl.serving.generation_io import load_generation
 from stream_cgzsl.version import __version__
-from stream_cgzsl.windows import ledger
+from stream_cgzsl.windows import gather, ledger
 from stream_cgzsl.windows.commit import Commit, write_commit
 from stream_cgzsl.windows.cuts import Cut
 from stream_cgzsl.windows.gaps import Gap
@@ -83,6 +83,8 @@ class LearnerWorker(LeaderWorker[LearnerMetrics]):
             )
         self._configuration = Configuration(settings.learner, settings.options, int(settings.memory_gb * 1e9))
         self._generation: Generation | None = None
+        self._rest: Cut | None = None  # the cut that the last window ended before
+        self._rest_dead = 0  # in the windows of this cut so far
         self._backlog = Backlog(metrics)
         metrics.active.set_function(lambda: float(self._is_leader()))
 
@@ -92,6 +94,7 @@ class LearnerWorker(LeaderWorker[LearnerMetrics]):
     def _lead(self, publisher: Publisher) -> None:
         """From the ledger as it is now to the last window before `stop`."""
         self._why_not_ready = "not restored from the ledger yet"
+        self._rest, self._rest_dead = None, 0
         records = ledger.read_all(self._bus, self._topics)
         self._generation = self._newest(records)
         if not records:
@@ -113,7 +116,7 @@ class LearnerWorker(LeaderWorker[LearnerMetrics]):
         with closing(planner):
             while not self._stop.is_set():
                 self._alive()
-                cut = planner.look(records[-1])  # 1 plan
+                cut = self._rest or planner.look(records[-1])  # 1 plan
                 self._backlog.update(len(records), planner.waiting(records[-1]))
                 if cut is None:
                     planner.wait(_LOOK_SECONDS)
@@ -149,8 +152,10 @@ class LearnerWorker(LeaderWorker[LearnerMetrics]):
         number = len(records)
         clock = [time.perf_counter()]
         gathered = self._read(records, learner, cut)  # 2 read
-        dead = [*cut.dead, *gathered.dead]
-        self._check_dead(len(dead), number)
+        dead = [*(() if gathered.short else cut.dead), *gathered.dead]
+        self._check_dead(self._rest_dead + len(dead), number)
+        self._rest, self._rest_dead = (cut, self._rest_dead + len(dead)) if gathered.short else (None, 0)
+        cut = cut.shortened() if gathered.short else cut
         clock.append(time.perf_counter())
         before, live, monitor = self._generation, learner.live, TrainingMonitor(self._interrupted, self._metrics)
         tested = prequential(before, gathered.window)
@@ -208,7 +213,8 @@ class LearnerWorker(LeaderWorker[LearnerMetrics]):
         }
         gatherer = Gatherer(self._bus, self._topics, ledger.genesis_of(records), self._configuration.memory_bytes)
         late = ledger.late_before(records, number)
-        gathered = gatherer.gather(number, starts, ends, learner.live, learner.known_ids, self._alive, late)
+        known, limit = learner.known_ids, gather.DEAD_BYTES
+        gathered = gatherer.gather(number, starts, ends, learner.live, known, self._alive, late, limit)
         return replace(gathered, ranges=gap.note(gathered.ranges))
 
     def _starts(self, records: list[LedgerRecord]) -> tuple[Ends, Gap]:

@@ -56,7 +56,7 @@ def relearn(
     for record in records[1 : None if until is None else until + 1]:
         alive()
         live, before, losses = learner.live, learner.configuration, Losses()
-        gathered = restorer.gather(learner, record) if record.to is None else None
+        gathered = restorer.gather(learner, record, letters=into is not None) if record.to is None else None
         kind = "train" if record.kind == "failed" else record.kind
         learner, outcome = restorer.apply(learner, record, gathered, losses, kind)
         if into is not None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -77,8 +78,8 @@ class Restorer:
         if learner.number in self._rollback_targets:
             self._kept[learner.number] = learner.snapshot()
 
-    def gather(self, learner: StreamLearner, record: LedgerRecord) -> Gathered:
-        """The window of a ledger record, read again from its ranges."""
+    def gather(self, learner: StreamLearner, record: LedgerRecord, letters: bool = False) -> Gathered:
+        """The window of a ledger record, read again from its ranges; its dead letters are kept if asked for."""
         budget = self._configuration_of(record.number).memory_bytes
         gatherer = Gatherer(self.bus, self.topics, genesis_of(self.records), budget)
         starts = {
@@ -87,7 +88,14 @@ class Restorer:
         late = late_before(self.records, record.number)
         try:
             return gatherer.gather(
-                record.number, starts, ends_of(record), learner.live, learner.known_ids, self.alive, late
+                record.number,
+                starts,
+                ends_of(record),
+                learner.live,
+                learner.known_ids,
+                self.alive,
+                late,
+                dead_bytes=math.inf if letters else None,
             )
         except Expired as error:
             gone = ", ".join(expired_ranges(self.bus, self.topics, record)) or str(error)
