@@ -101,6 +101,9 @@ class LedgerRecord(Event):
     per role (attributes, features, control) and partition. `inputs` is the sha256 of the accepted inputs in training
     order. `configuration` is here if it changed; its digest always is. `to` is the generation that a rollback restored,
     `losses` the last value of each loss term in training, `until_ms` the end of an event-time window.
+
+    `configured` is the number of the record that has this window's configuration, `late_ms` the event time that the
+    windows before it reached to: so the newest record is enough to go on from. Older versions wrote neither.
     """
 
     TYPE: ClassVar[str] = "cgzsl.window"
@@ -129,6 +132,8 @@ class LedgerRecord(Event):
     error: Text | None = None
     to: Count | None = None
     until_ms: Count | None = None
+    configured: Count | None = None
+    late_ms: Count | None = None
 
     @property
     def closed_by(self) -> str:
