@@ -21,7 +21,14 @@ from stream_cgzsl.evaluation.prequential import prequential
 from stream_cgzsl.evaluation.projection_drift import projection_drift
 from stream_cgzsl.history.publish import configuration_fields, publish_window
 from stream_cgzsl.history.restore import Restorer, configuration_of
-from stream_cgzsl.history.stream_learner import Configuration, Outcome, Step, StreamLearner, apply_window
+from stream_cgzsl.history.stream_learner import (
+    REMEMBERED_WINDOWS,
+    Configuration,
+    Outcome,
+    Step,
+    StreamLearner,
+    apply_window,
+)
 from stream_cgzsl.learners import BOUNDS
 from stream_cgzsl.runtime.devices import choose_device
 from stream_cgzsl.runtime.environment import environment
@@ -182,6 +189,7 @@ class LearnerWorker(LeaderWorker[LearnerMetrics]):
             losses=monitor.last(),
             to=cut.to if outcome.kind == "rollback" else None,
             until_ms=cut.until_ms,
+            remembered=REMEMBERED_WINDOWS,
             **configuration_fields(learner.configuration, old),
         )
         record = linked(record, recorded.last)

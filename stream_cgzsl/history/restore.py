@@ -70,7 +70,8 @@ class Restorer:
         if record.to is None and gathered is None:
             assert learner is not None
             gathered = self.gather(learner, record)
-        step = Step(record.number, kind or record.kind, record.to, self._configuration_of(record))
+        configuration, old = self._configuration_of(record), record.remembered is None
+        step = Step(record.number, kind or record.kind, record.to, configuration, every_window_counts=old)
         learner, outcome = apply_window(learner, step, gathered, self.at, monitor)
         self.keep(learner)
         return learner, outcome

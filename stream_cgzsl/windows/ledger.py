@@ -30,6 +30,11 @@ def parse(record: Record) -> LedgerRecord:
     try:
         event = decode("windows", record.key, record.value, record.headers)
     except InvalidEvent as error:
+        if error.reason == "unknown-version":
+            raise BrokenLedger(
+                f"{error.at(record.topic, record.partition, record.offset)} A newer version of the learner wrote this "
+                "record, in a way that this version cannot read: upgrade, or go on from a backup made before."
+            ) from error
         raise BrokenLedger(
             f"{error.at(record.topic, record.partition, record.offset)} Only learners may write to this topic; "
             "restore it from a copy, or start another stream with another prefix."
