@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
+from subprocess import Popen
 
 from stream_cgzsl.demo import broker
 
@@ -16,6 +17,15 @@ def seconds(work: Callable[[], object]) -> float:
     started = time.perf_counter()
     work()
     return time.perf_counter() - started
+
+
+def peak_memory_of(process: Popen[bytes]) -> float:
+    """The most memory a process has had so far, in megabytes; 0 where it has ended."""
+    try:
+        status = Path(f"/proc/{process.pid}/status").read_text()
+    except FileNotFoundError:
+        return 0.0
+    return next((int(line.split()[1]) / 1000 for line in status.splitlines() if line.startswith("VmHWM")), 0.0)
 
 
 @contextmanager

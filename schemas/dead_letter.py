@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from stream_cgzsl.schemas.event import Event
+from stream_cgzsl.schemas.event import Event, Ours
 from stream_cgzsl.schemas.fields import Blob, Count, Name, Sha256, Text
 
 KEPT_BYTES = 64 * 1024
 
 
-class DeadLetter(Event):
+class DeadLetter(Event, Ours):
     """The original key and value (its first 64 kB), where the record was, and what was wrong with it."""
 
     TYPE: ClassVar[str] = "cgzsl.dead-letter"

@@ -6,14 +6,14 @@ from typing import ClassVar
 
 from pydantic import Field
 
-from stream_cgzsl.schemas.event import Event
+from stream_cgzsl.schemas.event import Event, Ours
 from stream_cgzsl.schemas.fields import Count, Fraction, Name, Number, Sha256
 
 EXAMPLE_BUCKETS = ("0", "1-2", "3-5", "6-20", ">20")
 """Classes by how many examples they have had: the keys of `Evaluation.by_examples`."""
 
 
-class Evaluation(Event):
+class Evaluation(Event, Ours):
     """Per-class mean accuracies of one generation over the holdout up to its ledger record's cut.
 
     `harmonic` is the harmonic mean of `seen` and `unseen`. `best` is the best accuracy of every seen class since it was

@@ -17,6 +17,15 @@ class Model(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", arbitrary_types_allowed=True)
 
 
+class Ours(Model):
+    """What only our workers write. Fields of a newer version are ignored: it can be read, and gone back from.
+
+    A change that older readers must not overlook is a new `VERSION` of its event, which they refuse.
+    """
+
+    model_config = ConfigDict(extra="ignore")
+
+
 class Event(Model):
     """The meaning of a record.
 

@@ -44,8 +44,9 @@ def object_schema(event: type[Event]) -> Schema:
         "type": "object",
         "properties": properties,
         "required": required,
-        "additionalProperties": False,
     }
+    if "additionalProperties" in model:  # else readers ignore fields they do not know
+        schema["additionalProperties"] = model["additionalProperties"]
     if "$defs" in model:
         schema["$defs"] = model["$defs"]
     return schema

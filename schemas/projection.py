@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from stream_cgzsl.schemas.event import Event
+from stream_cgzsl.schemas.event import Event, Ours
 from stream_cgzsl.schemas.fields import Count, Flag, Name, Number
 from stream_cgzsl.schemas.vector import Vector
 
 
-class Projection(Event):
+class Projection(Event, Ours):
     """The identifier projection of one class in one generation.
 
     `examples` is how many examples the class has had; older records do not say.

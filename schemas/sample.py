@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import ClassVar, Literal
 
-from stream_cgzsl.schemas.event import Event, Model, VectorEvent
+from stream_cgzsl.schemas.event import Event, Ours, VectorEvent
 from stream_cgzsl.schemas.fields import Count, Flag, Name, Number, Text
 
 Status = Literal["ok", "unknown", "no-model", "invalid"]
@@ -19,13 +19,13 @@ class Sample(VectorEvent):
     request_id: Name
 
 
-class Candidate(Model):
+class Candidate(Ours):
     class_id: Name
     score: Number
     seen: Flag
 
 
-class Prediction(Event):
+class Prediction(Event, Ours):
     """The answer of one generation to one sample.
 
     `ok`: `class_id` and `score` are the first of `top`, `margin` is its lead over the second. `unknown`: the best score

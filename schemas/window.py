@@ -6,7 +6,7 @@ from typing import ClassVar, Literal
 
 from pydantic import Field
 
-from stream_cgzsl.schemas.event import Event, Model
+from stream_cgzsl.schemas.event import Event, Ours
 from stream_cgzsl.schemas.fields import (
     Blob,
     Count,
@@ -24,11 +24,22 @@ from stream_cgzsl.schemas.fields import (
 
 Kind = Literal["genesis", "train", "describe", "failed", "rollback"]
 
-POLICIES = ("marker", "describe", "count", "event-time", "max-age", "rollback", "rebuild", "accept-loss", "snapshot")
+POLICIES = (
+    "marker",
+    "describe",
+    "count",
+    "event-time",
+    "max-age",
+    "rollback",
+    "rebuild",
+    "accept-loss",
+    "dead-letters",
+    "snapshot",
+)
 """What can close a window."""
 
 
-class Genesis(Model):
+class Genesis(Ours):
     """What never changes in a stream. `shared`: attributes are in the feature space (None: detect it)."""
 
     attributes: Positive
@@ -38,7 +49,7 @@ class Genesis(Model):
     seed: Whole = 0
 
 
-class Range(Model):
+class Range(Ours):
     """The records [start, end) of one partition, counted by outcome.
 
     `lost` counts offsets right before `start` that had expired unread and whose loss was accepted.
@@ -53,7 +64,7 @@ class Range(Model):
     dead: dict[Name, Count] = Field(default_factory=dict)
 
 
-class Published(Model):
+class Published(Ours):
     """Where a part of the commit is: `count` records at offsets [first, end) of partition 0, and their digest."""
 
     first: Count
@@ -62,7 +73,7 @@ class Published(Model):
     sha256: Sha256
 
 
-class Update(Model):
+class Update(Ours):
     """A generation that is published as what it changes of the one before, `base`.
 
     The last one that was published whole is `whole`. What was published from then on, at offsets [first, end) of the
@@ -76,7 +87,7 @@ class Update(Model):
     rows: Count
 
 
-class Serving(Model):
+class Serving(Ours):
     """What a scorer needs besides the projections. All of it is covered by the generation's digest.
 
     `incremental`: the digest combines digests of rows, and the next generation may be published as an update.
@@ -90,7 +101,7 @@ class Serving(Model):
     incremental: Flag = False
 
 
-class Prequential(Model):
+class Prequential(Ours):
     """How the previous generation classified this window's features before they were learned: per-class means.
 
     `seen` and `unseen` are the classes that were so in that generation; classes it did not know are in neither. `rows`
@@ -102,7 +113,7 @@ class Prequential(Model):
     unseen: Fraction | None = None
 
 
-class LedgerRecord(Event):
+class LedgerRecord(Event, Ours):
     """One window: its inputs, its result, and where the result is.
 
     `policy` is what closed the window, `reason` is for people; records of older versions have no `policy`. `ranges` is
@@ -110,6 +121,11 @@ class LedgerRecord(Event):
     order. `configuration` is here if it changed; its digest always is. With `update`, `projections` are only what
     changed. `to` is the generation that a rollback restored, `losses` the last value of each loss term in training,
     `until_ms` the end of an event-time window.
+
+    `configured` is the number of the record that has this window's configuration, `late_ms` the event time that the
+    windows before it reached to: so the newest record is enough to go on from. `remembered` is how many windows back
+    the ids of records count once; only windows with such ids are counted. Older versions wrote none of these, and
+    counted every window.
     """
 
     TYPE: ClassVar[str] = "cgzsl.window"
@@ -139,6 +155,9 @@ class LedgerRecord(Event):
     error: Text | None = None
     to: Count | None = None
     until_ms: Count | None = None
+    configured: Count | None = None
+    late_ms: Count | None = None
+    remembered: Count | None = None
 
     @property
     def closed_by(self) -> str:

@@ -21,6 +21,7 @@ from stream_cgzsl.runtime.metrics import EvaluatorMetrics
 from stream_cgzsl.runtime.settings import Settings
 from stream_cgzsl.schemas import Evaluation, LedgerRecord
 from stream_cgzsl.windows import ledger
+from stream_cgzsl.windows.recorded import Ledger
 from stream_cgzsl.workers.leader import LeaderWorker
 
 log = logging.getLogger("evaluator")
@@ -55,7 +56,7 @@ class EvaluatorWorker(LeaderWorker[EvaluatorMetrics]):
             self._metrics.evaluated(last, self._settings.class_series)
         log.info("%s; following the ledger", f"generation {last.generation} is evaluated" if last else "a new start")
         windows = TopicPartition(self._topics["windows"], 0)
-        with self._bus.reader({windows: self._bus.begin_offsets(windows.topic)[0]}) as reader:
+        with self._bus.reader({windows: self._start(last)}) as reader:
             while not self._stop.is_set():
                 self._alive()
                 records = [ledger.parse(record) for record in reader.poll(_POLL_SECONDS)]
@@ -66,6 +67,13 @@ class EvaluatorWorker(LeaderWorker[EvaluatorMetrics]):
                     self._why_not_ready = None
                 if evaluator.reader is not None:
                     self._metrics.lag.labels("holdout").set(evaluator.reader.lag())
+
+    def _start(self, last: Evaluation | None) -> int:
+        """The offset of the last evaluated generation's record; the ledger's first or last one where that is not."""
+        recorded = None if last is None else Ledger.open(self._bus, self._topics)
+        if last is None or recorded is None:
+            return self._bus.begin_offsets(self._topics["windows"])[0]
+        return recorded.offset(min(last.generation, recorded.last.number))
 
     def _take(self, publisher: Publisher, evaluator: LedgerEvaluator, record: LedgerRecord) -> None:
         """Evaluates the generation of one ledger record and publishes the result, unless that was done before."""

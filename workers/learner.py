@@ -20,8 +20,15 @@ from stream_cgzsl.errors import BrokenLedger, Cancelled, Expired, TooManyDeadLet
 from stream_cgzsl.evaluation.prequential import prequential
 from stream_cgzsl.evaluation.projection_drift import projection_drift
 from stream_cgzsl.history.publish import configuration_fields, publish_window
-from stream_cgzsl.history.restore import Restorer, configuration_at
-from stream_cgzsl.history.stream_learner import Configuration, Outcome, Step, StreamLearner, apply_window
+from stream_cgzsl.history.restore import Restorer, configuration_of
+from stream_cgzsl.history.stream_learner import (
+    REMEMBERED_WINDOWS,
+    Configuration,
+    Outcome,
+    Step,
+    StreamLearner,
+    apply_window,
+)
 from stream_cgzsl.learners import BOUNDS
 from stream_cgzsl.runtime.devices import choose_device
 from stream_cgzsl.runtime.environment import environment
@@ -31,13 +38,15 @@ from stream_cgzsl.schemas import LedgerRecord, Range
 from stream_cgzsl.serving.generation import Generation
 from stream_cgzsl.serving.generation_io import load_generation
 from stream_cgzsl.version import __version__
-from stream_cgzsl.windows import ledger
+from stream_cgzsl.windows import gather
 from stream_cgzsl.windows.commit import Commit, write_commit
 from stream_cgzsl.windows.cuts import Cut
 from stream_cgzsl.windows.gaps import Gap
 from stream_cgzsl.windows.gather import Gathered, Gatherer
+from stream_cgzsl.windows.ledger import Incomplete
 from stream_cgzsl.windows.offsets import Ends, ends_of
 from stream_cgzsl.windows.planner import Planner, Policies, empty_cut
+from stream_cgzsl.windows.recorded import Ledger, linked
 from stream_cgzsl.workers.leader import LeaderWorker
 from stream_cgzsl.workers.learner_reporting import PHASES, Backlog, TrainingMonitor, count_outcome, report_window
 from stream_cgzsl.workers.snapshot_pace import SnapshotPace
@@ -85,6 +94,8 @@ class LearnerWorker(LeaderWorker[LearnerMetrics]):
         self._configuration = Configuration(settings.learner, settings.options, int(settings.memory_gb * 1e9))
         self._generation: Generation | None = None
         self._pace = SnapshotPace(settings.snapshot_every)
+        self._rest: Cut | None = None  # the cut that the last window ended before
+        self._rest_dead = 0  # in the windows of this cut so far
         self._backlog = Backlog(metrics)
         metrics.active.set_function(lambda: float(self._is_leader()))
 
@@ -94,32 +105,29 @@ class LearnerWorker(LeaderWorker[LearnerMetrics]):
     def _lead(self, publisher: Publisher) -> None:
         """From the ledger as it is now to the last window before `stop`."""
         self._why_not_ready = "not restored from the ledger yet"
-        records = ledger.read_all(self._bus, self._topics)
-        self._generation = self._newest(records)
-        if not records:
-            genesis = Commit(self._genesis())
-            with count_outcome(self._metrics):
-                records = [write_commit(publisher, self._topics, genesis)]
-            log.info("new stream %r: %s", self._topics.prefix, records[0].genesis)
-        restorer = Restorer(self._bus, self._topics, records, self._device, self._alive, self._rebuild)
-        self._starts(records)
+        self._rest, self._rest_dead = None, 0
+        recorded = Ledger.open(self._bus, self._topics) or self._begin(publisher)
+        self._generation = self._newest(recorded.last)
+        restorer = Restorer(self._bus, self._topics, recorded, self._device, self._alive, self._rebuild)
+        self._starts(recorded.last)
         learner = self._restore(publisher, restorer)
         if self._rebuild:
-            learner = self._window(publisher, restorer, learner, empty_cut(records[-1], "describe", "rebuild"))
+            learner = self._window(publisher, restorer, learner, empty_cut(recorded.last, "describe", "rebuild"))
             restorer, self._rebuild = replace(restorer, rebuild=False), False
-        until_ms = ledger.late_before(records, len(records))
-        planner = Planner(self._bus, self._topics, self._policies(), records[-1], until_ms, time.monotonic)
-        log.info("at window %d with %d classes; waiting for events", records[-1].number, len(learner.live))
-        self._metrics.serving(records[-1].seen, records[-1].unseen, records[-1].number)
-        self._pace.restored(next((len(records) - 1 - r.number for r in reversed(records) if r.state is not None), 0))
+        last = recorded.last
+        planner = Planner(self._bus, self._topics, self._policies(), last, recorded.late_ms, time.monotonic)
+        log.info("at window %d with %d classes; waiting for events", last.number, len(learner.live))
+        self._metrics.serving(last.seen, last.unseen, last.number)
+        written = next((r.number for r in recorded.back(last.number) if r.state is not None), last.number)
+        self._pace.restored(last.number - written)
         self._why_not_ready = None
         with closing(planner):
             while not self._stop.is_set():
                 self._alive()
-                cut = planner.look(records[-1])  # 1 plan
-                self._backlog.update(len(records), planner.waiting(records[-1]))
+                cut = self._rest or planner.look(recorded.last)  # 1 plan
+                self._backlog.update(recorded.last.number + 1, planner.waiting(recorded.last))
                 if cut is None and self._pace.overdue():
-                    cut = empty_cut(records[-1], "describe", "snapshot")
+                    cut = empty_cut(recorded.last, "describe", "snapshot")
                 if cut is None:
                     planner.wait(_LOOK_SECONDS)
                     continue
@@ -127,41 +135,50 @@ class LearnerWorker(LeaderWorker[LearnerMetrics]):
 
     def _restore(self, publisher: Publisher, restorer: Restorer) -> StreamLearner:
         """The learner after the last window of the ledger, under today's configuration."""
-        records = restorer.records
+        recorded = restorer.ledger
         try:
-            return restorer.at(len(records) - 1).with_configuration(self._configuration)
+            return restorer.at(recorded.last.number).with_configuration(self._configuration)
         except Expired as error:
-            newest = next((r.number for r in reversed(records) if r.state is not None), None)
+            newest = next((r.number for r in recorded.back(recorded.last.number) if r.state is not None), None)
             if newest is None or not self._accept_loss:
                 raise
             log.warning("%s; going back to window %d, the last one with a snapshot", error, newest)
-            cut = empty_cut(records[-1], "rollback", "accept-loss", to=newest)
+            cut = empty_cut(recorded.last, "rollback", "accept-loss", to=newest)
             return self._window(publisher, restorer, restorer.at(newest), cut)
 
-    def _newest(self, records: list[LedgerRecord]) -> Generation | None:
+    def _begin(self, publisher: Publisher) -> Ledger:
+        """A new stream's ledger, with its genesis."""
+        with count_outcome(self._metrics):
+            genesis = write_commit(publisher, self._topics, Commit(self._genesis()))
+        log.info("new stream %r: %s", self._topics.prefix, genesis.genesis)
+        return Ledger(self._bus, self._topics, genesis, genesis)
+
+    def _newest(self, last: LedgerRecord) -> Generation | None:
         """The generation that the next window is compared with; None where it is gone. Only metrics depend on it."""
-        if not records or records[-1].generation is None:
+        if last.generation is None:
             return None
         try:
-            return load_generation(self._bus, self._topics, records[-1])
-        except (ledger.Incomplete, BrokenLedger) as reason:
+            return load_generation(self._bus, self._topics, last)
+        except (Incomplete, BrokenLedger) as reason:
             log.warning("metrics will not show what the next window changes: %s", reason)
             return None
 
     def _window(self, publisher: Publisher, restorer: Restorer, learner: StreamLearner, cut: Cut) -> StreamLearner:
         """One window, up to its commit. Returns the learner after it."""
-        records = restorer.records
-        number = len(records)
+        recorded = restorer.ledger
+        number = recorded.last.number + 1
         clock = [time.perf_counter()]
-        gathered = self._read(records, learner, cut)  # 2 read
-        dead = [*cut.dead, *gathered.dead]
-        self._check_dead(len(dead), number)
+        gathered = self._read(recorded, learner, cut)  # 2 read
+        dead = [*(() if gathered.short else cut.dead), *gathered.dead]
+        self._check_dead(self._rest_dead + len(dead), number)
+        self._rest, self._rest_dead = (cut, self._rest_dead + len(dead)) if gathered.short else (None, 0)
+        cut = cut.shortened() if gathered.short else cut
         clock.append(time.perf_counter())
         before, live, monitor = self._generation, learner.live, TrainingMonitor(self._interrupted, self._metrics)
         tested = prequential(before, gathered.window)
         learner, outcome = self._train(restorer, learner, gathered, cut, monitor)  # 3 train
         clock.append(time.perf_counter())
-        old = configuration_at(records, number - 1)
+        old = configuration_of(recorded, recorded.last)
         needed = old != learner.configuration or self._rebuild or cut.to is not None or cut.policy == "snapshot"
         state = learner.snapshot() if needed or self._pace.due(number, outcome.generation) else None
         record = LedgerRecord(
@@ -178,14 +195,16 @@ class LearnerWorker(LeaderWorker[LearnerMetrics]):
             losses=monitor.last(),
             to=cut.to if outcome.kind == "rollback" else None,
             until_ms=cut.until_ms,
+            remembered=REMEMBERED_WINDOWS,
             **configuration_fields(learner.configuration, old),
         )
+        record = linked(record, recorded.last)
         with count_outcome(self._metrics):
             record = publish_window(  # 4 commit
-                publisher, self._topics, record, learner, outcome, live, state, dead, records[-1]
+                publisher, self._topics, record, learner, outcome, live, state, dead, recorded.last
             )
         clock.append(time.perf_counter())
-        records.append(record)
+        recorded.append(record)
         self._pace.committed(None if state is None else len(state))
         self._generation = outcome.generation
         self._metrics.turned(projection_drift(before, outcome.generation))
@@ -210,20 +229,19 @@ class LearnerWorker(LeaderWorker[LearnerMetrics]):
             learner, outcome = apply_window(learner, failed, gathered, restorer.at)
             return learner, replace(outcome, error=f"generation {cut.to} cannot be restored: {error}")
 
-    def _read(self, records: list[LedgerRecord], learner: StreamLearner, cut: Cut) -> Gathered:
-        number = len(records)
-        starts, gap = self._starts(records)
+    def _read(self, recorded: Ledger, learner: StreamLearner, cut: Cut) -> Gathered:
+        starts, gap = self._starts(recorded.last)
         ends = {
             role: {p: max(end, starts[role].get(p, 0)) for p, end in spans.items()} for role, spans in cut.ends.items()
         }
-        gatherer = Gatherer(self._bus, self._topics, ledger.genesis_of(records), self._configuration.memory_bytes)
-        late = ledger.late_before(records, number)
-        gathered = gatherer.gather(number, starts, ends, learner.live, learner.known_ids, self._alive, late)
+        gatherer = Gatherer(self._bus, self._topics, recorded.genesis, self._configuration.memory_bytes)
+        number, late, limit = recorded.last.number + 1, recorded.late_ms, gather.DEAD_BYTES
+        gathered = gatherer.gather(number, starts, ends, learner.live, learner.known_ids, self._alive, late, limit)
         return replace(gathered, ranges=gap.note(gathered.ranges))
 
-    def _starts(self, records: list[LedgerRecord]) -> tuple[Ends, Gap]:
+    def _starts(self, last: LedgerRecord) -> tuple[Ends, Gap]:
         """Where the next window starts, and what expired before it. Raises `Expired` unless that is accepted."""
-        starts = ends_of(records[-1])
+        starts = ends_of(last)
         gap = Gap.find(self._bus, self._topics, starts)
         if not self._accept_loss:
             gap.refuse(self._topics, starts)
@@ -255,6 +273,7 @@ class LearnerWorker(LeaderWorker[LearnerMetrics]):
             genesis=genesis,
             ranges=first,
             holdout=self._bus.begin_offsets(self._topics["holdout"]),
+            configured=0,
             code=__version__,
             environment=environment(self._device),
             **configuration_fields(self._configuration, None),

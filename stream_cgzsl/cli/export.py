@@ -18,15 +18,17 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> None:
     from stream_cgzsl.serving import file as generation_file
     from stream_cgzsl.serving.generation_io import load_generation
-    from stream_cgzsl.windows.ledger import Incomplete, read_all
+    from stream_cgzsl.windows.ledger import Incomplete
+    from stream_cgzsl.windows.recorded import Ledger
 
     with open_stream(arguments, ("windows", "projections")) as (bus, topics):
-        records = read_all(bus, topics)
-        number = len(records) - 1 if arguments.generation is None else arguments.generation
-        if not 1 <= number < len(records):
-            raise UsageError(f"{bus.url}: there is no generation {number}; the ledger has 1 to {len(records) - 1}")
+        ledger = Ledger.open(bus, topics)
+        newest = 0 if ledger is None else ledger.last.number
+        number = newest if arguments.generation is None else arguments.generation
+        if ledger is None or not 1 <= number <= newest:
+            raise UsageError(f"{bus.url}: there is no generation {number}; the ledger has 1 to {newest}")
         try:
-            generation = load_generation(bus, topics, records[number])
+            generation = load_generation(bus, topics, ledger.record(number))
         except Incomplete as reason:
             raise UsageError(
                 f"{bus.url}: generation {number} is no longer complete ({reason}); try a newer one"

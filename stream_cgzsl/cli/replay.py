@@ -8,14 +8,16 @@ verifiable (records expired). The exit code is 0 when all are identical or equiv
 from __future__ import annotations
 
 import argparse
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from stream_cgzsl.bus import Bus, connect
 from stream_cgzsl.bus.topics import Topics
 from stream_cgzsl.cli.flags import STREAM, add, settings_from, topics_from
 from stream_cgzsl.errors import UsageError
 from stream_cgzsl.runtime.settings import pairs
-from stream_cgzsl.schemas import LedgerRecord
+
+if TYPE_CHECKING:
+    from stream_cgzsl.windows.recorded import Ledger
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -38,7 +40,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     from stream_cgzsl.runtime.devices import choose_device
     from stream_cgzsl.runtime.environment import prepare_torch
-    from stream_cgzsl.windows.ledger import read_all
+    from stream_cgzsl.windows.recorded import Ledger
 
     settings = settings_from(arguments)
     topics = topics_from(settings)
@@ -52,33 +54,33 @@ def run(arguments: argparse.Namespace) -> int:
     device = choose_device(settings.device)
     with connect(settings.bus) as bus:
         topics.require(bus, ("attributes", "features", "windows"))
-        records = read_all(bus, topics)
-        if len(records) < 2:
+        ledger = Ledger.open(bus, topics)
+        if ledger is None or not ledger.last.number:
             raise UsageError(f"{bus.url}: the stream {topics.prefix!r} has no window to replay")
         if arguments.overrides:
-            return _what_if(bus, topics, records, arguments, device)
-        return _verify(bus, topics, records, arguments, device)
+            return _what_if(bus, topics, ledger, arguments, device)
+        return _verify(bus, topics, ledger, arguments, device)
 
 
-def _verify(bus: Bus, topics: Topics, records: list[LedgerRecord], arguments: argparse.Namespace, device: str) -> int:
+def _verify(bus: Bus, topics: Topics, ledger: Ledger, arguments: argparse.Namespace, device: str) -> int:
     from stream_cgzsl.history.replay import exit_code, verify
 
     verdicts = []
-    for replayed in verify(bus, topics, records, device, arguments.first, arguments.until):
+    for replayed in verify(bus, topics, ledger, device, arguments.first, arguments.until):
         print(f"window {replayed.number:4} {replayed.kind:9} {replayed.verdict.value}: {replayed.detail}", flush=True)
         verdicts.append(replayed.verdict)
     print(", ".join(f"{verdicts.count(verdict)} {verdict.value}" for verdict in dict.fromkeys(verdicts)))
     return exit_code(verdicts)
 
 
-def _what_if(bus: Bus, topics: Topics, records: list[LedgerRecord], arguments: argparse.Namespace, device: str) -> int:
+def _what_if(bus: Bus, topics: Topics, ledger: Ledger, arguments: argparse.Namespace, device: str) -> int:
     from contextlib import ExitStack
 
     from stream_cgzsl.history.relearn import INPUT_ROLES, relearn, sharing_inputs
-    from stream_cgzsl.history.restore import configuration_at
+    from stream_cgzsl.history.restore import configuration_of
     from stream_cgzsl.history.stream_learner import Configuration
 
-    old = configuration_at(records, len(records) - 1)
+    old = configuration_of(ledger, ledger.last)
     changes: dict[str, Any] = pairs(arguments.overrides, "--with")
     learner = changes.pop("learner", old.learner)
     options = {**(old.options if learner == old.learner else {}), **changes}
@@ -91,7 +93,7 @@ def _what_if(bus: Bus, topics: Topics, records: list[LedgerRecord], arguments: a
             if bus.end_offsets(target["windows"])[0]:
                 raise UsageError(f"{bus.url}: the prefix {arguments.to!r} has a ledger already; choose another")
             into = (stack.enter_context(bus.publisher(f"{arguments.to}.learner")), target)
-        for window in relearn(bus, topics, records, configuration, device, arguments.until, into):
+        for window in relearn(bus, topics, ledger, configuration, device, arguments.until, into):
             result = window.error or window.generation.digest[:12]
             print(f"window {window.number:4} {window.kind:9} {result}", flush=True)
     return 0

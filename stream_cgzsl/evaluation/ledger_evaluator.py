@@ -73,8 +73,8 @@ class LedgerEvaluator:
     def evaluate(self, record: LedgerRecord) -> Evaluation | None:
         """The evaluation of a record's generation; None if there is one already, and for the genesis.
 
-        Records must be given in order, from the first. Raises `ledger.Incomplete` if the generation is gone, and
-        `BrokenLedger` if the evaluations belong to another ledger.
+        Records must be given in order, from that of the last evaluation or an earlier one. Raises `ledger.Incomplete`
+        if the generation is gone, and `BrokenLedger` if the evaluations belong to another ledger.
         """
         before, self._record = self._record, record
         if self._holdout is None:
@@ -99,11 +99,9 @@ class LedgerEvaluator:
         self.reader.clear_unusable()
 
     def _begin(self, record: LedgerRecord) -> None:
-        if record.genesis is None:
-            topic = self._topics["windows"]
-            raise BrokenLedger(f"{self._bus.url}: {topic} does not begin with a genesis record; restore it from a copy")
-        self._holdout = Holdout(record.genesis.features, self._holdout_bytes)
-        self.reader = HoldoutReader(self._bus, self._topics, record.genesis, self._holdout)
+        genesis = record.genesis or ledger.read_genesis(self._bus, self._topics)
+        self._holdout = Holdout(genesis.features, self._holdout_bytes)
+        self.reader = HoldoutReader(self._bus, self._topics, genesis, self._holdout)
 
     def _check(self, last: Evaluation, record: LedgerRecord) -> None:
         """The last evaluation's transaction had the dead letters of all records up to its cut."""

@@ -4,18 +4,21 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import islice
 
 from stream_cgzsl.bus import Bus, TopicPartition
 from stream_cgzsl.bus.topics import Topics
 from stream_cgzsl.errors import BrokenLedger
-from stream_cgzsl.history.restore import configuration_at
+from stream_cgzsl.history.restore import configuration_of
 from stream_cgzsl.schemas import DeadLetter, InvalidEvent, LedgerRecord, Range, decode
 from stream_cgzsl.serving.generation_io import GenerationLoader
 from stream_cgzsl.windows import ledger
+from stream_cgzsl.windows.recorded import Ledger
 
 _ROLES = ("attributes", "features", "control")
+_WINDOWS_AT_ONCE = 200
 LetterOffsets = dict[tuple[str, int], list[int]]
 """Per topic and partition, the offsets of the records that have a dead letter, in order."""
 
@@ -41,45 +44,65 @@ def check(bus: Bus, topics: Topics, alive: Callable[[], None] = lambda: None) ->
     """Checks that ranges of consecutive windows abut, that counts add up, that every record still on the bus is in
     exactly one window, that every invalid one has its dead letter, and that digests match. Reads every input once.
     """
-    records = ledger.read_all(bus, topics)
-    findings = Findings(windows=max(0, len(records) - 1))
-    if not records:
-        return findings
+    recorded = Ledger.open(bus, topics)
+    if recorded is None:
+        return Findings()
+    findings = Findings(windows=recorded.last.number)
     letters = _letter_offsets(bus, topics, findings)
-    for role in _ROLES:
-        for partition in bus.end_offsets(topics[role]):
-            alive()
-            _Partition(bus, topics[role], partition, letters, findings).check(role, records)
+    partitions = [
+        _Partition(bus, topics, role, partition, letters, findings)
+        for role in _ROLES
+        for partition in bus.end_offsets(topics[role])
+    ]
     loader = GenerationLoader(bus, topics)
-    for record in records:
-        alive()
-        if record.configuration_digest != configuration_at(records, record.number).digest:
-            findings.problems.append(
-                f"window {record.number} was learned with a configuration the ledger does not hold"
-            )
-        if record.number:
-            _check_result(loader, record, findings)
-    newest = next((record for record in reversed(records) if record.state is not None), None)
+    for records in _batched(recorded.records(), _WINDOWS_AT_ONCE):
+        for one in partitions:
+            alive()
+            one.check(records)
+        for record in records:
+            alive()
+            if record.configuration_digest != configuration_of(recorded, record).digest:
+                findings.problems.append(
+                    f"window {record.number} was learned with a configuration the ledger does not hold"
+                )
+            if record.number:
+                _check_result(loader, record, findings)
+    for one in partitions:
+        one.count_waiting()
+    newest = next((record for record in recorded.back(recorded.last.number) if record.state is not None), None)
     if newest is not None:
         _check_snapshot(bus, topics, newest, findings)
     return findings
 
 
-class _Partition:
-    """One partition of an input topic, through all windows."""
+def _batched(records: Iterator[LedgerRecord], size: int) -> Iterator[list[LedgerRecord]]:
+    while batch := list(islice(records, size)):
+        yield batch
 
-    def __init__(self, bus: Bus, topic: str, partition: int, letters: LetterOffsets, findings: Findings) -> None:
+
+class _Partition:
+    """One partition of an input topic, through all windows, some of them at a time."""
+
+    def __init__(
+        self, bus: Bus, topics: Topics, role: str, partition: int, letters: LetterOffsets, findings: Findings
+    ) -> None:
+        self._bus = bus
         self._findings = findings
-        self._tp = TopicPartition(topic, partition)
-        self._begin, self._end = bus.begin_offsets(topic)[partition], bus.end_offsets(topic)[partition]
-        self._offsets = _offsets(bus, self._tp, self._begin, self._end)
+        self._role = role
+        self._tp = TopicPartition(topics[role], partition)
+        self._begin, self._end = (bus.begin_offsets(topics[role])[partition], bus.end_offsets(topics[role])[partition])
+        self._position = self._begin
+        self._expected: int | None = None
         self._letters = letters.get(self._tp, [])
 
-    def check(self, role: str, records: list[LedgerRecord]) -> None:
-        offset = next(self._offsets, None)
-        expected: int | None = None
-        for record in records:
-            span = record.ranges.get(role, {}).get(self._tp.partition)
+    def check(self, records: Sequence[LedgerRecord]) -> None:
+        """The next windows."""
+        spans = [record.ranges.get(self._role, {}).get(self._tp.partition) for record in records]
+        end = min(self._end, max((span.end for span in spans if span is not None), default=0))
+        offsets = _offsets(self._bus, self._tp, self._position, end)
+        self._position = max(self._position, end)
+        offset, expected = next(offsets, None), self._expected
+        for record, span in zip(records, spans, strict=True):
             if span is None:
                 expected = 0 if expected is None else expected  # a partition that was added later
                 continue
@@ -93,9 +116,13 @@ class _Partition:
                     self._problem(f"{self._tp.topic}/{self._tp.partition} offset {offset} is in no window")
                 else:
                     there += 1
-                offset = next(self._offsets, None)
+                offset = next(offsets, None)
             self._check_span(where, span, there)
-        self._findings.waiting += sum(1 for _ in self._offsets) + (offset is not None)
+        self._expected = expected
+
+    def count_waiting(self) -> None:
+        """The records after the last window."""
+        self._findings.waiting += sum(1 for _ in _offsets(self._bus, self._tp, self._position, self._end))
 
     def _check_span(self, where: str, span: Range, there: int) -> None:
         findings, dead = self._findings, sum(span.dead.values())
@@ -128,8 +155,7 @@ def _offsets(bus: Bus, tp: TopicPartition, begin: int, end: int) -> Iterator[int
         return
     with bus.reader({tp: begin}) as reader:
         while reader.position(tp) < end:
-            for record in reader.poll(1.0):
-                yield record.offset
+            yield from (record.offset for record in reader.poll(1.0) if record.offset < end)
 
 
 def _letter_offsets(bus: Bus, topics: Topics, findings: Findings) -> LetterOffsets:

@@ -17,6 +17,7 @@ from stream_cgzsl.schemas import LedgerRecord, Message
 from stream_cgzsl.serving.generation import Generation
 from stream_cgzsl.windows.commit import Commit, write_commit
 from stream_cgzsl.windows.dead_letters import read
+from stream_cgzsl.windows.recorded import Ledger, linked
 
 INPUT_ROLES = ("attributes", "features", "control", "holdout")
 
@@ -37,7 +38,7 @@ def sharing_inputs(topics: Topics, prefix: str) -> Topics:
 def relearn(
     bus: Bus,
     topics: Topics,
-    records: list[LedgerRecord],
+    ledger: Ledger,
     configuration: Configuration,
     device: str,
     until: int | None = None,
@@ -48,15 +49,18 @@ def relearn(
 
     With `into`, each is committed to that stream's topics as its learner would have; its ledger must be empty.
     """
-    restorer = Restorer(bus, topics, records, device, alive, rebuild=True, configuration=configuration)
+    restorer = Restorer(bus, topics, ledger, device, alive, rebuild=True, configuration=configuration)
     learner = restorer.at(0)
+    last = ledger.last.number if until is None else min(until, ledger.last.number)
     generation: Generation | None = None
     if into is not None:
-        write_commit(*into, Commit(records[0].model_copy(update=configuration_fields(configuration, None))))
-    for record in records[1 : None if until is None else until + 1]:
+        first = ledger.record(0).model_copy(update=configuration_fields(configuration, None))
+        written = write_commit(*into, Commit(first))
+    restorer.expect_rollbacks(1, last)
+    for record in ledger.records(1, last):
         alive()
         live, before, losses = learner.live, learner.configuration, Losses()
-        gathered = restorer.gather(learner, record) if record.to is None else None
+        gathered = restorer.gather(learner, record, letters=into is not None) if record.to is None else None
         kind = "train" if record.kind == "failed" else record.kind
         learner, outcome = restorer.apply(learner, record, gathered, losses, kind)
         if into is not None:
@@ -65,9 +69,11 @@ def relearn(
                 "prequential": None if gathered is None else prequential(generation, gathered.window),
                 "losses": losses.last(),
                 "state": None,
+                "configured": None,
             }
             dead = [*_control_letters(bus, topics, record), *(gathered.dead if gathered is not None else ())]
-            publish_window(*into, record.model_copy(update=changes), learner, outcome, live, learner.snapshot(), dead)
+            copied = linked(record.model_copy(update=changes), written)
+            written = publish_window(*into, copied, learner, outcome, live, learner.snapshot(), dead)
         generation = outcome.generation
         yield Relearned(record.number, outcome.kind, outcome.generation, outcome.error)
 

@@ -21,6 +21,7 @@ from stream_cgzsl.serving.generation_io import load_generation
 from stream_cgzsl.windows.gaps import expired_ranges
 from stream_cgzsl.windows.gather import Gathered
 from stream_cgzsl.windows.ledger import Incomplete
+from stream_cgzsl.windows.recorded import Ledger
 
 ANGLE = 2e-3
 BIAS = 2e-3
@@ -64,7 +65,7 @@ class Replayed:
 def verify(
     bus: Bus,
     topics: Topics,
-    records: list[LedgerRecord],
+    ledger: Ledger,
     device: str,
     first: int = 1,
     until: int | None = None,
@@ -76,17 +77,18 @@ def verify(
     generation after it. Starting after the first window, and continuing after one whose records have expired, needs a
     snapshot.
     """
-    last = len(records) - 1 if until is None else until
-    if not 1 <= first <= last < len(records):
-        raise UsageError(f"{bus.url}: the ledger has windows 1 to {len(records) - 1}, not {first} to {last}")
-    restorer = Restorer(bus, topics, records, device, alive, rebuild=first == 1, strict=False)
+    last = ledger.last.number if until is None else until
+    if not 1 <= first <= last <= ledger.last.number:
+        raise UsageError(f"{bus.url}: the ledger has windows 1 to {ledger.last.number}, not {first} to {last}")
+    restorer = Restorer(bus, topics, ledger, device, alive, rebuild=first == 1, strict=False)
     verifier = _Verifier(restorer, environment(device))
     learner: StreamLearner | None = None
     try:
         learner = restorer.at(first - 1)
     except Expired as error:
         verifier.missing = str(error)
-    for record in records[first : last + 1]:
+    restorer.expect_rollbacks(first, last)
+    for record in ledger.records(first, last):
         alive()
         learner, replayed = verifier.window(learner, record)
         yield replayed

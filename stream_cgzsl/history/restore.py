@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Sequence
+import math
+from collections.abc import Callable
 from dataclasses import dataclass, field
-from functools import cached_property
 
 from stream_cgzsl.bus import Bus
 from stream_cgzsl.bus.topics import Topics
@@ -15,8 +15,9 @@ from stream_cgzsl.learners.interface import SILENT, Monitor
 from stream_cgzsl.schemas import LedgerRecord
 from stream_cgzsl.windows.gaps import expired_ranges
 from stream_cgzsl.windows.gather import Gathered, Gatherer
-from stream_cgzsl.windows.ledger import Incomplete, genesis_of, late_before, load_state
+from stream_cgzsl.windows.ledger import Incomplete, load_state
 from stream_cgzsl.windows.offsets import ends_of
+from stream_cgzsl.windows.recorded import Ledger
 
 log = logging.getLogger(__name__)
 
@@ -31,13 +32,14 @@ class Restorer:
 
     bus: Bus
     topics: Topics
-    records: list[LedgerRecord]
+    ledger: Ledger
     device: str
     alive: Callable[[], None] = lambda: None
     rebuild: bool = False
     strict: bool = True
     configuration: Configuration | None = None
-    _kept: dict[int, bytes] = field(default_factory=dict)  # snapshots that later rollbacks go back to
+    _kept: dict[int, tuple[Configuration, bytes]] = field(default_factory=dict)  # what later rollbacks go back to
+    _targets: set[int] = field(default_factory=set)
 
     def at(self, number: int) -> StreamLearner:
         """The learner after window `number`.
@@ -46,9 +48,10 @@ class Restorer:
         its records are gone.
         """
         learner = self._base(number)
-        for record in self.records[learner.number + 1 : number + 1]:
+        self.expect_rollbacks(learner.number + 1, number)
+        for record in self.ledger.records(learner.number + 1, number):
             self.alive()
-            learner, outcome = self.apply(learner, record)
+            learner, outcome = self.apply(learner, record, monitor=_Watch(self.alive))
             digest = outcome.generation.digest
             log.info("window %d trained again: %s", record.number, digest[:12])
             if digest != record.generation:
@@ -67,27 +70,38 @@ class Restorer:
         if record.to is None and gathered is None:
             assert learner is not None
             gathered = self.gather(learner, record)
-        step = Step(record.number, kind or record.kind, record.to, self._configuration_of(record.number))
+        configuration, old = self._configuration_of(record), record.remembered is None
+        step = Step(record.number, kind or record.kind, record.to, configuration, every_window_counts=old)
         learner, outcome = apply_window(learner, step, gathered, self.at, monitor)
         self.keep(learner)
         return learner, outcome
 
+    def expect_rollbacks(self, first: int, last: int) -> None:
+        """Windows `first` to `last` come next: finds out which of them are gone back to, so that `keep` keeps these."""
+        self._targets.update(record.to for record in self.ledger.records(first, last) if record.to is not None)
+
     def keep(self, learner: StreamLearner) -> None:
         """Remembers the learner if a later rollback goes back to it."""
-        if learner.number in self._rollback_targets:
-            self._kept[learner.number] = learner.snapshot()
+        if learner.number in self._targets:
+            self._kept[learner.number] = learner.configuration, learner.snapshot()
 
-    def gather(self, learner: StreamLearner, record: LedgerRecord) -> Gathered:
-        """The window of a ledger record, read again from its ranges."""
-        budget = self._configuration_of(record.number).memory_bytes
-        gatherer = Gatherer(self.bus, self.topics, genesis_of(self.records), budget)
+    def gather(self, learner: StreamLearner, record: LedgerRecord, letters: bool = False) -> Gathered:
+        """The window of a ledger record, read again from its ranges; its dead letters are kept if asked for."""
+        gatherer = Gatherer(self.bus, self.topics, self.ledger.genesis, self._configuration_of(record).memory_bytes)
         starts = {
             role: {p: span.start for p, span in record.ranges[role].items()} for role in ("attributes", "features")
         }
-        late = late_before(self.records, record.number)
+        late = self.ledger.complete(record).late_ms
         try:
             return gatherer.gather(
-                record.number, starts, ends_of(record), learner.live, learner.known_ids, self.alive, late
+                record.number,
+                starts,
+                ends_of(record),
+                learner.live,
+                learner.known_ids,
+                self.alive,
+                late,
+                dead_bytes=math.inf if letters else None,
             )
         except Expired as error:
             gone = ", ".join(expired_ranges(self.bus, self.topics, record)) or str(error)
@@ -95,34 +109,30 @@ class Restorer:
 
     def from_snapshot(self, record: LedgerRecord) -> StreamLearner:
         """The learner after the window of `record`, from its own snapshot. Raises `Incomplete` when that is gone."""
-        return self._restored(record.number, load_state(self.bus, self.topics, record))
+        return self._restored(self._configuration_of(record), load_state(self.bus, self.topics, record))
 
-    @cached_property
-    def _rollback_targets(self) -> frozenset[int]:
-        return frozenset(record.to for record in self.records if record.to is not None)
-
-    def _configuration_of(self, number: int) -> Configuration:
-        return self.configuration or configuration_at(self.records, number)
+    def _configuration_of(self, record: LedgerRecord) -> Configuration:
+        return self.configuration or configuration_of(self.ledger, record)
 
     def _base(self, number: int) -> StreamLearner:
         """The newest learner at or before window `number` that needs no training, or an untrained one."""
-        for record in reversed(self.records[1 : number + 1]):
-            if record.number in self._kept:
-                return self._restored(record.number, self._kept[record.number])
-            if record.state is not None and not self.rebuild:
+        kept = max((one for one in self._kept if one <= number), default=0)
+        for record in () if self.rebuild else self.ledger.back(number):
+            if record.number <= kept:
+                break
+            if record.state is not None:
                 try:
                     return self.from_snapshot(record)
                 except Incomplete as reason:
                     log.info("the snapshot of window %d is gone (%s); trying an older one", record.number, reason)
-        return self._untrained(0)
+        if kept:
+            return self._restored(*self._kept[kept])
+        return StreamLearner(self.ledger.genesis, self._configuration_of(self.ledger.record(0)), self.device)
 
-    def _restored(self, number: int, snapshot: bytes) -> StreamLearner:
-        learner = self._untrained(number)
+    def _restored(self, configuration: Configuration, snapshot: bytes) -> StreamLearner:
+        learner = StreamLearner(self.ledger.genesis, configuration, self.device)
         learner.restore(snapshot)
         return learner
-
-    def _untrained(self, number: int) -> StreamLearner:
-        return StreamLearner(genesis_of(self.records), self._configuration_of(number), self.device)
 
     def _report_difference(self, record: LedgerRecord, digest: str) -> None:
         text = (
@@ -134,9 +144,17 @@ class Restorer:
         log.warning("%s", text)
 
 
-def configuration_at(records: Sequence[LedgerRecord], number: int) -> Configuration:
-    """The configuration window `number` was learned with: the last one written at or before it."""
-    for record in reversed(records[: number + 1]):
-        if record.configuration is not None:
-            return Configuration(**record.configuration)
-    raise BrokenLedger("no record of the ledger has a configuration; restore the topic from a copy")
+class _Watch(Monitor):
+    """Ends training when `alive` raises."""
+
+    def __init__(self, alive: Callable[[], None]) -> None:
+        self._alive = alive
+
+    def cancelled(self) -> bool:
+        self._alive()
+        return False
+
+
+def configuration_of(ledger: Ledger, record: LedgerRecord) -> Configuration:
+    """The configuration a window was learned with."""
+    return Configuration(**ledger.configuration(record))

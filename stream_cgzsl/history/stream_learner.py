@@ -30,8 +30,8 @@ from stream_cgzsl.serving.generation import Generation, following
 from stream_cgzsl.windows.gather import Gathered
 from stream_cgzsl.windows.window import Window
 
-_REMEMBERED_WINDOWS = 2
-"""How many windows back a repeated id is recognised, besides the window itself."""
+REMEMBERED_WINDOWS = 2
+"""How many windows with ids back a repeated id is recognised, besides the window itself."""
 
 _OUT_OF_MEMORY = (MemoryError, torch.OutOfMemoryError)
 _UNTRAINABLE: tuple[type[Exception], ...] = (TrainingFailed, MemoryError, torch.OutOfMemoryError, _LinAlgError)
@@ -63,6 +63,7 @@ class Step:
     kind: str
     to: int | None
     configuration: Configuration
+    every_window_counts: bool = False  # towards `REMEMBERED_WINDOWS`, as older versions had it
 
 
 @dataclass(frozen=True)
@@ -100,7 +101,9 @@ class StreamLearner:
     def known_ids(self) -> frozenset[bytes]:
         return frozenset().union(*self._ids)
 
-    def learn(self, kind: str, gathered: Gathered, monitor: Monitor = SILENT) -> Outcome:
+    def learn(
+        self, kind: str, gathered: Gathered, monitor: Monitor = SILENT, every_window_counts: bool = False
+    ) -> Outcome:
         """Takes window `number` + 1. A window that cannot be trained comes back as `failed`, its classes described.
 
         `failed` may also be asked for, to repeat what happened then. A window that needs too much memory is tried once
@@ -128,7 +131,8 @@ class StreamLearner:
         for description in window.described:
             self.names[description.class_id] = description.name or description.class_id
         learned = frozenset[bytes]() if kind == "failed" else gathered.ids  # what was not learned may be sent again
-        self._ids = [*self._ids, learned][-_REMEMBERED_WINDOWS:]
+        if learned or every_window_counts:
+            self._ids = [*self._ids, learned][-REMEMBERED_WINDOWS:]
         self._made(generation)
         return Outcome(kind, generation, error)
 
@@ -238,7 +242,7 @@ def apply_window(
         return learner, learner.continue_as(step.number)
     assert learner is not None and gathered is not None
     learner = learner.with_configuration(step.configuration)
-    return learner, learner.learn(step.kind, gathered, monitor)
+    return learner, learner.learn(step.kind, gathered, monitor, step.every_window_counts)
 
 
 def _fit_learner(learner: Learner, window: Window, monitor: Monitor) -> Generation | Delta:

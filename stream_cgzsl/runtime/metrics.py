@@ -33,8 +33,13 @@ KINDS = ("seen", "unseen", "harmonic")
 """Accuracies: of seen classes, of unseen classes, and their harmonic mean."""
 
 WINDOWS = (
-    *((kind, policy) for kind in ("train", "failed") for policy in ("marker", "count", "event-time", "max-age")),
+    *(
+        (kind, policy)
+        for kind in ("train", "failed")
+        for policy in ("marker", "count", "event-time", "max-age", "dead-letters")
+    ),
     *((kind, policy) for kind in ("describe", "failed") for policy in ("describe", "rebuild", "snapshot")),
+    ("describe", "dead-letters"),
     *(("rollback", policy) for policy in ("rollback", "accept-loss")),
     ("failed", "rollback"),
 )

@@ -11,7 +11,7 @@ from typing import Generic, TypeVar
 
 from stream_cgzsl.bus import Bus, TopicPartition, connect
 from stream_cgzsl.bus.topics import Topics
-from stream_cgzsl.errors import BrokenLedger, BusUnavailable
+from stream_cgzsl.errors import BusUnavailable
 from stream_cgzsl.schemas import Genesis, LedgerRecord
 from stream_cgzsl.serving.generation import Generation
 from stream_cgzsl.serving.generation_io import GenerationLoader
@@ -60,7 +60,7 @@ class Follower:
 
     def _take(self, record: LedgerRecord) -> bool:
         if self.genesis is None:
-            self.genesis = self._read_genesis(record)
+            self.genesis = record.genesis or ledger.read_genesis(self._bus, self._topics)
         if record.generation is None:
             return False
         self.newest = record.number
@@ -73,17 +73,6 @@ class Follower:
             return False
         self._waiting = None
         return True
-
-    def _read_genesis(self, record: LedgerRecord) -> Genesis:
-        if record.genesis is not None:
-            return record.genesis
-        topic = self._topics["windows"]
-        first, end = self._bus.begin_offsets(topic)[0], self._bus.end_offsets(topic)[0]
-        for item in ledger.read_range(self._bus, topic, first, min(first + 16, end)):
-            genesis = ledger.parse(item).genesis
-            if genesis is not None:
-                return genesis
-        raise BrokenLedger(f"{self._bus.url}: {topic} does not begin with a genesis record; restore it from a copy")
 
     def close(self) -> None:
         self._reader.close()

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Protocol
 
 from stream_cgzsl.bus import Bus, TopicPartition
@@ -33,6 +33,12 @@ class Cut:
     control: Range = field(default_factory=lambda: Range(start=0, end=0))
     to: int | None = None  # the generation a rollback goes back to
     until_ms: int | None = None  # the event time an event-time window reaches to
+
+    def shortened(self) -> Cut:
+        """What a window says that had to end before this cut: all that the cut brings about is left to the rest."""
+        start = self.control.start
+        nothing = Range(start=start, end=start)
+        return replace(self, policy="dead-letters", dead=(), control=nothing, until_ms=None)
 
 
 class Stream:

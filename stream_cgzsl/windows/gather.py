@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import logging
+import math
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, field
@@ -41,14 +42,13 @@ class Tally:
 Tallies = Mapping[int, Tally]
 """By partition."""
 
-Take = Callable[[Sequence[Record], Tallies], None]
-
 
 @dataclass(frozen=True)
 class Gathered:
     """A window as it was read: what to train on, and what became of every record.
 
-    `inputs` will be the digest of everything accepted; `ids` are the hashes of the ids accepted here.
+    `inputs` will be the digest of everything accepted; `ids` are the hashes of the ids accepted here. A `short` window
+    ends before its cut, because too many of its records are dead letters.
     """
 
     window: Window
@@ -56,7 +56,14 @@ class Gathered:
     dead: list[Message]
     inputs: Future[str]
     ids: frozenset[bytes]
+    short: bool = False
 
+
+DEAD_BYTES = 64 * 2**20
+"""A window with more than this in dead letters ends where it was read to; the rest of its cut is the next window's."""
+
+_LETTER_BYTES = 2000
+"""What a dead letter takes in memory besides its value, key and headers."""
 
 _KEPT_EIGHTHS = 7
 """Of the memory budget, for the features that are kept; the rest is for choosing them, and for ids."""
@@ -88,16 +95,18 @@ class Gatherer:
         known_ids: frozenset[bytes],
         alive: Callable[[], None] = lambda: None,
         late_before: int | None = None,
+        dead_bytes: float | None = math.inf,
     ) -> Gathered:
         """Window `number`: [starts, ends) of attributes, then of features.
 
         `live` are the classes known so far, `known_ids` the id hashes that make a record a duplicate, `late_before`
         (ms) the time before which a feature is late. Of two records with one id the lowest (partition, offset) wins:
         features are read from all partitions at once, and read again partition by partition if that broke the rule.
+        With more than `dead_bytes` of dead letters the window ends early; None: they are only counted.
         `alive` is called often and may raise to stop. Raises `Expired`.
         """
         for together in (True, False):
-            reading = _Reading(self._genesis, known_ids, late_before)
+            reading = _Reading(self._genesis, known_ids, late_before, dead_bytes)
             try:
                 self._read_all(reading, starts, ends, live, alive, together)
                 break
@@ -123,25 +132,31 @@ class Gatherer:
             if any(tally.start < tally.end for tally in attributes.values()):
                 with self._bus.reader({}, waits=False) as describing:
                     for partition, tally in attributes.items():
-                        self._read(describing, "attributes", {partition: tally}, reading.take_attributes, alive)
+                        self._read(describing, "attributes", {partition: tally}, reading, alive)
             reading.begin_features(live, self._budget_rows, sum(tally.end - tally.start for tally in features.values()))
             parts = [features] if together else [{partition: tally} for partition, tally in features.items()]
             for part in parts:
-                self._read(reader, "features", part, reading.take_features, alive)
+                self._read(reader, "features", part, reading, alive)
 
     def _beginning(self, role: str, tallies: Tallies) -> dict[TopicPartition, int]:
         """Where to start reading, for the ranges that have anything in them."""
         topic = self._topics[role]
         return {TopicPartition(topic, p): tally.start for p, tally in tallies.items() if tally.start < tally.end}
 
-    def _read(self, reader: Reader, role: str, tallies: Tallies, take: Take, alive: Callable[[], None]) -> None:
-        """Hands every record of these ranges to `take`, batch by batch."""
+    def _read(self, reader: Reader, role: str, tallies: Tallies, reading: _Reading, alive: Callable[[], None]) -> None:
+        """Takes every record of these ranges, batch by batch; once `reading` is full, shortens the ranges instead."""
+        take = reading.take_attributes if role == "attributes" else reading.take_features
         beginning = self._beginning(role, tallies)
         left = {tp: tallies[tp.partition].end for tp in beginning}
         if left:
             reader.assign(beginning)
         while left:
             alive()
+            if reading.full:
+                reading.short = True
+                for tp, end in left.items():
+                    tallies[tp.partition].end = min(end, reader.position(tp))
+                return
             records = reader.poll(1.0, self._poll_records)
             if not records:
                 for tp, end in left.items():
@@ -170,10 +185,15 @@ class _OutOfOrder(Exception):
 class _Reading:
     """The state of one gather."""
 
-    def __init__(self, genesis: Genesis, known_ids: frozenset[bytes], late_before: int | None) -> None:
+    def __init__(
+        self, genesis: Genesis, known_ids: frozenset[bytes], late_before: int | None, dead_bytes: float | None
+    ) -> None:
         self._genesis = genesis
         self._known = known_ids
         self._late_before = late_before
+        self._dead_bytes = dead_bytes
+        self._dead_size = 0
+        self.short = False
         self._ids: dict[bytes, int] = {}  # hash of an accepted id -> the partition it came from
         self._described: dict[str, Description] = {}
         self._retired: set[str] = set()
@@ -265,7 +285,17 @@ class _Reading:
 
     def _reject(self, role: str, record: Record, error: InvalidEvent, tally: Tally) -> None:
         tally.dead[error.reason] = tally.dead.get(error.reason, 0) + 1
-        self._dead.append((role, record.partition, record.offset, dead_letter(record, error)))
+        if self._dead_bytes is None:
+            return
+        letter = dead_letter(record, error)
+        self._dead.append((role, record.partition, record.offset, letter))
+        headers = sum(len(value) for _, value in letter.headers)
+        self._dead_size += len(letter.value or b"") + len(letter.key or b"") + headers + _LETTER_BYTES
+
+    @property
+    def full(self) -> bool:
+        """Whether the window must end with the records taken so far."""
+        return self._dead_bytes is not None and self._dead_size > self._dead_bytes
 
     def finish(self, number: int) -> Gathered:
         features, hashes = self._kept.finish()
@@ -276,4 +306,4 @@ class _Reading:
             for role, tallies in self._tallies.items()
         }
         dead = [message for *_, message in sorted(self._dead, key=lambda entry: entry[:3])]
-        return Gathered(window, ranges, dead, start_digest(window, hashes), frozenset(self._ids))
+        return Gathered(window, ranges, dead, start_digest(window, hashes), frozenset(self._ids), self.short)

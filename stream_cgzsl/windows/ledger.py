@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import logging
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 
 from stream_cgzsl.bus import Bus, Reader, Record, TopicPartition
@@ -18,6 +18,9 @@ _POLL_SECONDS = 1.0
 _SILENT_POLLS = 30
 """After this many empty polls, a topic that ends too early has lost records. (A transaction shows topic by topic.)"""
 
+_MOST_BACK = 512
+"""Offsets that are read at once when going back: their records are in memory together."""
+
 
 class Incomplete(Exception):
     """What a ledger record points to is no longer complete: a newer generation has replaced it."""
@@ -27,6 +30,11 @@ def parse(record: Record) -> LedgerRecord:
     try:
         event = decode("windows", record.key, record.value, record.headers)
     except InvalidEvent as error:
+        if error.reason == "unknown-version":
+            raise BrokenLedger(
+                f"{error.at(record.topic, record.partition, record.offset)} A newer version of the learner wrote this "
+                "record, in a way that this version cannot read: upgrade, or go on from a backup made before."
+            ) from error
         raise BrokenLedger(
             f"{error.at(record.topic, record.partition, record.offset)} Only learners may write to this topic; "
             "restore it from a copy, or start another stream with another prefix."
@@ -36,16 +44,20 @@ def parse(record: Record) -> LedgerRecord:
 
 
 def read_all(bus: Bus, topics: Topics) -> list[LedgerRecord]:
-    """Every record, oldest first. Raises `BrokenLedger` where numbers are not 0, 1, 2 and so on."""
+    """Every record, oldest first: for short ledgers. Raises `BrokenLedger` where numbers are not 0, 1, 2 and so on."""
     topic = topics["windows"]
     records = [parse(record) for record in read_topic(bus, topic)]
     for expected, record in enumerate(records):
         if record.number != expected:
-            raise BrokenLedger(
-                f"{bus.url}: {topic} has record {record.number} where record {expected} should be; "
-                "records were removed or written by hand: restore the topic from a copy"
-            )
+            raise out_of_order(bus, topic, record, expected)
     return records
+
+
+def out_of_order(bus: Bus, topic: str, record: LedgerRecord, expected: int) -> BrokenLedger:
+    return BrokenLedger(
+        f"{bus.url}: {topic} has record {record.number} where record {expected} should be; "
+        "records were removed or written by hand: restore the topic from a copy"
+    )
 
 
 def read_last(bus: Bus, topics: Topics) -> tuple[LedgerRecord | None, int]:
@@ -63,22 +75,22 @@ def read_back(bus: Bus, topic: str, end: int) -> Iterator[Record]:
     while end > first:
         start = max(first, end - back)
         yield from reversed(list(read_range(bus, topic, start, end)))
-        end, back = start, back * 8
+        end, back = start, min(back * 8, _MOST_BACK)
 
 
-def read_range(bus: Bus, topic: str, start: int, end: int) -> Iterator[Record]:
-    """The records in [start, end) of partition 0. Raises `Expired` when the topic ends before `end`."""
+def read_range(bus: Bus, topic: str, start: int, end: int, at_once: int = 1000) -> Iterator[Record]:
+    """The records in [start, end) of partition 0, polled so many at once. Raises `Expired` when it ends before."""
     if start >= end:
         return
     tp = TopicPartition(topic, 0)
     with bus.reader({tp: start}) as reader:
-        yield from _read_until(bus, reader, tp, end)
+        yield from _read_until(bus, reader, tp, end, at_once)
 
 
-def _read_until(bus: Bus, reader: Reader, tp: TopicPartition, end: int) -> Iterator[Record]:
+def _read_until(bus: Bus, reader: Reader, tp: TopicPartition, end: int, at_once: int) -> Iterator[Record]:
     silence = 0
     while reader.position(tp) < end:
-        records = reader.poll(_POLL_SECONDS)
+        records = reader.poll(_POLL_SECONDS, at_once)
         silence = 0 if records else silence + 1
         if silence >= _SILENT_POLLS and (actual := bus.end_offsets(tp.topic)[tp.partition]) < end:
             raise Expired(f"{tp.topic}/{tp.partition} ends at {actual} and the ledger says {end}; was it recreated?")
@@ -139,13 +151,15 @@ def published(place: Published | None, record: LedgerRecord) -> Published:
     return place
 
 
-def genesis_of(records: Sequence[LedgerRecord]) -> Genesis:
-    genesis = records[0].genesis
-    if genesis is None:
-        raise BrokenLedger("the ledger's record 0 is not a genesis; restore the topic from a copy")
-    return genesis
+def genesis_in(first: LedgerRecord, bus: Bus, topics: Topics) -> Genesis:
+    """The genesis, which the first record must hold."""
+    if first.number or first.genesis is None:
+        raise BrokenLedger(
+            f"{bus.url}: {topics['windows']} does not begin with a genesis record; restore it from a copy"
+        )
+    return first.genesis
 
 
-def late_before(records: Sequence[LedgerRecord], number: int) -> int | None:
-    """The event time (ms) that windows before `number` reached to: older features are late."""
-    return next((r.until_ms for r in reversed(records[:number]) if r.until_ms is not None), None)
+def read_genesis(bus: Bus, topics: Topics) -> Genesis:
+    """The genesis of a stream that has one, however many attempts to write it were aborted."""
+    return genesis_in(parse(next(read_topic(bus, topics["windows"]))), bus, topics)

@@ -7,7 +7,7 @@ import uuid
 from pathlib import Path
 
 import pytest
-from helpers import GENESIS, Producer, learner, new_bus, settings_for, sqlite_url
+from helpers import GENESIS, Producer, learner, new_bus, recorded, settings_for, sqlite_url
 from small_runs import DATA, TASKS, Watcher, asked, digests, done
 
 from stream_cgzsl.benchmark import scores
@@ -137,7 +137,7 @@ def test_both_buses_give_the_same_digests_and_can_be_verified(
     found = done(tmp_path / "run", asked(bus=bus_url, prefix=prefix))
     assert digests(found) == digests(document)
     with connect(bus_url) as bus:
-        verdicts = [one.verdict for one in verify(bus, Topics(prefix), read_all(bus, Topics(prefix)), "cpu")]
+        verdicts = [one.verdict for one in verify(bus, Topics(prefix), recorded(bus, Topics(prefix)), "cpu")]
     assert verdicts == [Verdict.IDENTICAL] * TASKS
 
 

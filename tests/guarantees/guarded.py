@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from helpers import CLASSES, Producer, description, examples, read, wait_for_window
+from helpers import CLASSES, Producer, description, examples, read, recorded, wait_for_window
 from launcher import Hook, Point, launch
 from patience import PATIENCE_SECONDS
 
@@ -125,7 +125,7 @@ class Stream:
 
     def verdicts(self) -> list[Verdict]:
         prepare_torch(1)
-        return [replayed.verdict for replayed in verify(self.bus, self.topics, self.ledger(), "cpu")]
+        return [replayed.verdict for replayed in verify(self.bus, self.topics, recorded(self.bus, self.topics), "cpu")]
 
     def assert_sound(self, windows: int) -> None:
         """The ledger has so many windows, it adds up, and a replay gives the same bytes."""

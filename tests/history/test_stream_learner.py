@@ -97,6 +97,24 @@ def test_ids_are_remembered_for_two_windows() -> None:
     assert known == [[1], [1, 2], [2, 3], [3, 4]]
 
 
+def test_windows_without_ids_do_not_make_earlier_ones_forgotten() -> None:
+    learner = new_learner()
+    learner.learn("train", gathered(1, describe=(A,), ids=frozenset([b"1" * 16])))
+    for number in (2, 3):
+        learner.learn("describe", gathered(number, describe=(B,)))
+    assert learner.known_ids == {b"1" * 16}
+
+
+def test_a_window_of_an_older_version_is_applied_by_its_rule() -> None:
+    learner: StreamLearner | None = new_learner()
+    assert learner is not None
+    learner.learn("train", gathered(1, describe=(A,), ids=frozenset([b"1" * 16])))
+    for number in (2, 3):
+        step = Step(number, "describe", None, CONFIGURATION, every_window_counts=True)
+        learner, _ = apply_window(learner, step, gathered(number, describe=(B,)), never)
+    assert learner.known_ids == frozenset()
+
+
 # ---- failure
 
 

@@ -144,6 +144,9 @@ EVENTS: dict[type[Event], st.SearchStrategy[Event]] = {
         error=_maybe(texts),
         to=_maybe(counts),
         until_ms=_maybe(counts),
+        configured=_maybe(counts),
+        late_ms=_maybe(counts),
+        remembered=_maybe(counts),
     ),
     Projection: _builds(
         Projection,

@@ -40,6 +40,7 @@ from stream_cgzsl.schemas import (
 from stream_cgzsl.windows import ledger
 from stream_cgzsl.windows.gather import Gathered
 from stream_cgzsl.windows.producer import send_boundary
+from stream_cgzsl.windows.recorded import Ledger
 from stream_cgzsl.workers import supervisor
 from stream_cgzsl.workers.learner import LearnerWorker
 from stream_cgzsl.workers.scorer import ScorerWorker
@@ -126,6 +127,13 @@ def read(bus: Bus, topic: str) -> list[Record]:
         while any(reader.position(tp) < end for tp, end in ends.items()):
             records += reader.poll(1.0)
     return sorted(records, key=lambda r: (r.partition, r.offset))
+
+
+def recorded(bus: Bus, topics: Topics = TOPICS) -> Ledger:
+    """The ledger of a stream that has one."""
+    found = Ledger.open(bus, topics)
+    assert found is not None
+    return found
 
 
 def letters(bus: Bus, topics: Topics = TOPICS) -> list[DeadLetter]:

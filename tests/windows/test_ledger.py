@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from helpers import GENESIS, TOPICS, new_bus, sqlite_url
+from helpers import TOPICS, new_bus, sqlite_url
 from ledgers import genesis_record, replace_record, truncate, window_record, write
 from patience import until
 
@@ -68,7 +68,7 @@ def test_reading_the_last_record_costs_the_same_however_long_the_ledger_is(
             writer.send(TOPICS["windows"], encode(genesis_record(number=number)))
     original, offsets_read = ledger.read_range, 0
 
-    def counting(bus: Bus, topic: str, start: int, end: int) -> Iterator[Any]:
+    def counting(bus: Bus, topic: str, start: int, end: int, *_: int) -> Iterator[Any]:
         nonlocal offsets_read
         offsets_read += end - start
         return original(bus, topic, start, end)
@@ -93,23 +93,6 @@ def test_the_last_record_is_found_before_many_aborted_commits(kafka_url: str) ->
         until(lambda: bus.end_offsets(topics["windows"])[0] == 42, "the marker of the last abort")
         assert ledger.read_last(bus, topics) == (genesis_record(), 42)
         assert ledger.read_all(bus, topics) == [genesis_record()]
-
-
-# ---- what records say
-
-
-def test_the_genesis_is_in_the_first_record() -> None:
-    assert ledger.genesis_of([genesis_record(), window_record()]) == GENESIS
-
-
-def test_a_ledger_that_does_not_begin_with_a_genesis_is_broken() -> None:
-    with pytest.raises(BrokenLedger, match="record 0 is not a genesis"):
-        ledger.genesis_of([window_record()])
-
-
-def test_features_are_late_before_the_end_of_the_last_event_time_window() -> None:
-    records = [genesis_record(), *(window_record(n, until_ms=ms) for n, ms in ((1, 10), (2, None), (3, 30), (4, None)))]
-    assert [ledger.late_before(records, number) for number in range(1, 6)] == [None, 10, 10, 30, 30]
 
 
 # ---- snapshots

@@ -11,7 +11,19 @@ from typing import Any
 
 import numpy as np
 import pytest
-from helpers import CLASSES, NO_DESCRIBE, TOPICS, WORLD, InThread, Producer, learner, new_bus, settings_for, sqlite_url
+from helpers import (
+    CLASSES,
+    NO_DESCRIBE,
+    TOPICS,
+    WORLD,
+    InThread,
+    Producer,
+    learner,
+    new_bus,
+    recorded,
+    settings_for,
+    sqlite_url,
+)
 from helpers import wait_for_window as wait
 
 from stream_cgzsl.bus import Bus
@@ -123,13 +135,13 @@ def test_windows_relearned_into_another_stream_have_a_prequential_accuracy(bus: 
     bus.create(elsewhere.specs())
     same = Configuration(**(records[0].configuration or {}))
     with bus.publisher("elsewhere.learner") as publisher:
-        list(relearn(bus, TOPICS, records, same, "cpu", into=(publisher, elsewhere)))
+        list(relearn(bus, TOPICS, recorded(bus), same, "cpu", into=(publisher, elsewhere)))
     assert [r.prequential for r in ledger.read_all(bus, elsewhere)] == [r.prequential for r in records]
     other = Configuration("ridge", {}, same.memory_bytes)
     again = sharing_inputs(TOPICS, "again")
     bus.create(again.specs())
     with bus.publisher("again.learner") as publisher:
-        list(relearn(bus, TOPICS, records, other, "cpu", into=(publisher, again)))
+        list(relearn(bus, TOPICS, recorded(bus), other, "cpu", into=(publisher, again)))
     found, original = ledger.read_all(bus, again)[2].prequential, records[2].prequential
     assert found is not None and original is not None
     assert (found.rows, found != original) == (original.rows, True)

@@ -16,14 +16,14 @@ from helpers import CLASSES, NO_DESCRIBE, TOPICS, Producer, examples, learner, n
 from helpers import wait_for_window as wait
 from patience import PATIENCE_SECONDS
 
-from stream_cgzsl.bus import Bus
+from stream_cgzsl.bus import Bus, Record
 from stream_cgzsl.errors import BrokenLedger, BusUnavailable, Cancelled, Expired
 from stream_cgzsl.history.check import check
 from stream_cgzsl.learners.interface import SILENT
 from stream_cgzsl.learners.kernel.closed_form import ClosedForm
 from stream_cgzsl.schemas import LedgerRecord, Range, Rollback
 from stream_cgzsl.serving.generation_io import load_generation
-from stream_cgzsl.windows import ledger
+from stream_cgzsl.windows import ledger, recorded
 from stream_cgzsl.workers import leader
 
 A, B, C, D = CLASSES[:4]
@@ -112,14 +112,14 @@ def test_stopping_during_training_costs_only_that_work(
 
 def test_an_unavailable_bus_is_waited_for(bus: Bus, producer: Producer, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(leader, "_RETRY_SECONDS", 0.01)
-    original, failures = ledger.read_all, [BusUnavailable("no answer"), BusUnavailable("no answer")]
+    original, failures = ledger.read_back, [BusUnavailable("no answer"), BusUnavailable("no answer")]
 
-    def sometimes(*arguments: Any) -> list[LedgerRecord]:
+    def sometimes(*arguments: Any) -> Iterator[Record]:
         if failures:
             raise failures.pop()
         return original(*arguments)
 
-    monkeypatch.setattr(ledger, "read_all", sometimes)
+    monkeypatch.setattr(recorded, "read_back", sometimes)
     with learner(settings_for(bus)) as worker:
         producer.describe(A)
         wait(bus, 1, alive=worker.alive)

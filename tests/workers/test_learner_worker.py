@@ -64,6 +64,7 @@ def test_the_genesis_fixes_what_never_changes(bus: Bus) -> None:
         genesis=Genesis(attributes=8, features=16, signed=True, seed=7),
         ranges={"attributes": first, "features": first, "control": {0: Range(start=0, end=0)}},
         holdout={0: 0, 1: 0},
+        configured=0,
         configuration_digest="0" * 64,
         code=record.code,
         environment=environment("cpu"),

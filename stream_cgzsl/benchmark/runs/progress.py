@@ -65,7 +65,7 @@ class RunProgress:
         """Yields the tasks that are done now and were not before."""
         if isinstance(event, Evaluation):
             self._evaluations[event.generation] = event
-        elif event.kind in ("train", "failed"):
+        elif event.kind in ("train", "failed") and event.closed_by != "dead-letters":  # the rest of its task follows
             self._windows.append(event)
         newest = max(self._evaluations, default=0)
         while len(self.results) < min(len(self._windows), len(self.tasks)):

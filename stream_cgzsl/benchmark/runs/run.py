@@ -32,7 +32,8 @@ from stream_cgzsl.runtime.devices import choose_device
 from stream_cgzsl.runtime.metrics import EvaluatorMetrics, LearnerMetrics
 from stream_cgzsl.schemas import Evaluation, LedgerRecord, decode
 from stream_cgzsl.serving.generation_io import GenerationLoader, load_generation
-from stream_cgzsl.windows import ledger
+from stream_cgzsl.windows.ledger import Incomplete
+from stream_cgzsl.windows.recorded import Ledger
 from stream_cgzsl.workers.evaluator import EvaluatorWorker
 from stream_cgzsl.workers.in_thread import InThread
 from stream_cgzsl.workers.learner import LearnerWorker
@@ -101,7 +102,8 @@ class _Run:
 
     def claim(self) -> None:
         """Makes the folder this run's. Raises `UsageError` where the stream belongs to another run."""
-        records = len(ledger.read_all(self._bus, self._topics))
+        recorded = Ledger.open(self._bus, self._topics)
+        records = 0 if recorded is None else recorded.last.number + 1
         if self._folder.is_new() and records:
             raise UsageError(
                 f"{self._bus.url}: the stream {self._topics.prefix!r} has a ledger of {records} records, and "
@@ -165,7 +167,7 @@ class _Run:
             self._observer.progress(f"evaluating task {evaluated + 1}")
 
     def _task_done(self, result: TaskResult) -> None:
-        with suppress(ledger.Incomplete):  # replaced by now: the report leaves it out
+        with suppress(Incomplete):  # replaced by now: the report leaves it out
             self._similarities.add(self._loader.load(result.record))
         self._save()
         self._observer.task_done(result, self._spent.training.get(result.record.number))
@@ -177,14 +179,15 @@ class _Run:
     def _finish(self) -> RunDocument:
         """Computes the scores and pictures and writes the folder's files."""
         self._observer.progress("writing the report")
-        records = ledger.read_all(self._bus, self._topics)
+        recorded = Ledger.open(self._bus, self._topics)
+        assert recorded is not None
         last = self._progress.results[-1].record
         final = load_generation(self._bus, self._topics, last)
         tests = {class_id: self._data.test(class_id) for class_id in final.class_ids}
         readings = self._progress.readings(final, tests)
         curve = seen_unseen_curve(classify(final, in_batches(final.class_ids, tests)), final.seen)
         points, point = curve_points(curve)
-        learner = Restorer(self._bus, self._topics, records, choose_device(self._settings.device)).at(last.number)
+        learner = Restorer(self._bus, self._topics, recorded, choose_device(self._settings.device)).at(last.number)
         drawn = replay_map(self._feeder.tasks, self._data, final, learner.generate)
         self._save()
         return write_results(
