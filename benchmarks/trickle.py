@@ -65,7 +65,7 @@ def fine(set_name: str, data: Dataset, shared: bool | None, draws: int) -> tuple
     )
     share = fmean(flag for one in found for flag in one.refreshed)
     line = (
-        f"{set_name} {usual:.2f}, refreshed at every window {every:.2f}; refreshes in {100 * share:.0f} % of the windows "
+        f"{set_name} {usual:.2f}, refreshed at every window {every:.2f}; {100 * share:.0f} % of the windows refresh "
         f"({100 * first:.0f} % of the first half, {100 * second:.0f} % of the second)"
     )
     missed = [] if usual >= every - MOST_LOST else [f"{set_name}: more than {MOST_LOST} points below"]
