@@ -13,6 +13,7 @@ from worlds import SPACE, World
 
 from stream_cgzsl.learners import create
 from stream_cgzsl.learners.interface import Learner, Space
+from stream_cgzsl.learners.numerics.triangular import mirrored
 from stream_cgzsl.serving.delta import Delta
 from stream_cgzsl.serving.generation import Generation
 from stream_cgzsl.windows.window import Examples, Window
@@ -141,7 +142,9 @@ def test_after_a_thousand_updates_the_belief_is_what_solving_anew_finds(options:
         assert isinstance(learner.fit(window), Delta)
     arrays, noise = learner.snapshot().arrays, learner.snapshot().meta["frame"]["noise"]
     p = (arrays["state.attributes"] - arrays["frame.attribute_centre"]) * arrays["frame.attribute_gains"]
-    phi = kernel(p, arrays["frame.landmarks"]) @ arrays["frame.inverse"].T
+    phi = kernel(p, arrays["frame.landmarks"]) @ np.triu(
+        mirrored(arrays["frame.inverse"], len(arrays["frame.landmarks"]))
+    )
     delta = 0.2 + np.maximum(kernel(p, p).diagonal() - np.square(phi).sum(axis=1), 0)
     precision = 1 / (delta + noise / arrays["state.counts"])
     variance = np.linalg.inv(np.eye(phi.shape[1]) + (phi.T * precision) @ phi)
