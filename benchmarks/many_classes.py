@@ -75,7 +75,7 @@ class ManyClasses:
         counts[self.taught] = EXAMPLES
         freedom = taught * (EXAMPLES - 1)
         scatter = freedom * spread * np.eye(self.features)
-        state = {
+        state: dict[str, Array] = {
             "attributes": self.attributes,
             "means": self.mean(self.attributes[self.taught]).astype(np.float64),
             "counts": counts,
@@ -102,7 +102,7 @@ class ManyClasses:
         )
         means = self.mean(self.attributes[chosen])
         return Window.from_arrays(
-            number, new, {self.ids[c]: means[i] + noise[i] for i, c in enumerate(chosen.tolist())}
+            number, new, {self.ids[c]: rows for c, rows in zip(chosen.tolist(), means[:, None] + noise, strict=True)}
         )
 
 

@@ -14,6 +14,7 @@ from stream_cgzsl.learners.kernel.class_process import measured
 from stream_cgzsl.learners.kernel.evidence_state import EvidenceState
 from stream_cgzsl.learners.kernel.frame import Frame, chosen, framed
 from stream_cgzsl.learners.kernel.update import Update
+from stream_cgzsl.learners.numerics.triangular import mirrored
 from stream_cgzsl.learners.statistics.moments import Moments
 from stream_cgzsl.windows.window import Window
 
@@ -58,6 +59,7 @@ def dense(snapshot: Snapshot, exact: bool = True) -> Dense:
     """
     state = {name.removeprefix("state."): array for name, array in snapshot.arrays.items()}
     frame = {name.removeprefix("frame."): array for name, array in snapshot.arrays.items()} | snapshot.meta["frame"]
+    frame["metric"] = mirrored(frame["metric"], len(frame["centre"]))
     ids = snapshot.meta["state"]["class_ids"]
     alive = np.array([class_id is not None for class_id in ids])
     has = np.flatnonzero(state["counts"] > 0)

@@ -44,6 +44,7 @@ class ClassPlaces:
     @contextmanager
     def all_or_nothing(self) -> Iterator[None]:
         """What is changed inside is as it was before when an error leaves it."""
+        self._undo.clear()
         try:
             yield
         except BaseException:

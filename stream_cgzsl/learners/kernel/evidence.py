@@ -100,12 +100,11 @@ class Evidence(Learner):
             statistics = state.statistics(state.places.class_ids)
             made: Generation | Delta = unlearned(window.number, statistics, decide_shared(statistics), incremental=True)
             frame = belief = None
-        elif fresh.counts and (frame is None or state.grown(self.options.growth)):
+        elif frame is None or belief is None or (fresh.counts and state.grown(self.options.growth)):
             made, frame, belief = refreshed(
                 window.number, state, self._most, self.options.weights, self.device, monitor
             )
         else:
-            assert frame is not None and belief is not None
             belief = update.folded(frame, belief, fresh.counts)
             made = update.published(frame, belief)
             if not belief.finite():

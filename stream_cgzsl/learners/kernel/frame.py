@@ -15,7 +15,7 @@ from stream_cgzsl.learners.kernel.blocks import Places
 from stream_cgzsl.learners.kernel.class_process import OWN, Measures, class_vectors
 from stream_cgzsl.learners.kernel.evidence_state import Classes, EvidenceState
 from stream_cgzsl.learners.kernel.projection import RBF, kernel
-from stream_cgzsl.learners.numerics.triangular import inverse_lower, times_lower_transposed
+from stream_cgzsl.learners.numerics.triangular import inverse_lower, mirrored, times_lower_transposed, triangle
 from stream_cgzsl.learners.whitened.publication import EXPONENT, LEAN
 from stream_cgzsl.learners.whitened.space import TINY
 from stream_cgzsl.schemas import Array
@@ -98,11 +98,15 @@ class Frame:
     def snapshot(self) -> Snapshot:
         values = {field.name: getattr(self, field.name) for field in fields(self)}
         arrays = {name: value.cpu().numpy() for name, value in values.items() if isinstance(value, torch.Tensor)}
+        arrays |= {"metric": triangle(arrays["metric"]), "inverse": triangle(arrays["inverse"].T)}
         return Snapshot(arrays, {name: value for name, value in values.items() if name not in arrays})
 
     @classmethod
     def restore(cls, snapshot: Snapshot, device: torch.device) -> Frame:
-        values: dict[str, Any] = {**tensors(snapshot.arrays, device), **snapshot.meta}
+        arrays = dict(snapshot.arrays)
+        arrays["metric"] = mirrored(arrays["metric"], len(arrays["centre"]))
+        arrays["inverse"] = np.tril(mirrored(arrays["inverse"], len(arrays["landmarks"])))
+        values: dict[str, Any] = {**tensors(arrays, device), **snapshot.meta}
         return cls(**values)
 
 
@@ -125,10 +129,10 @@ def framed(
     points = (state.classes(landmarks, device).attributes - measures.attribute_centre) * gains
     products = kernel(points, points)
     products.diagonal().add_(JITTER * float(products.diagonal().mean()))
-    metric = whitening.out_of(whitening.root.T) / measures.unit**2  # root' root
+    metric = (whitening.out_of(whitening.root.T) / measures.unit**2).triu()  # root' root
     return Frame(
         centre=measures.centre,
-        metric=metric,
+        metric=metric + metric.triu(1).T,
         attribute_centre=measures.attribute_centre,
         attribute_gains=gains,
         vector_centre=measures.centre[:0] if measures.vector_centre is None else measures.vector_centre,

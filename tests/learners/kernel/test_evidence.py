@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import torch
-from worlds import SPACE, Array, World
+from processes import CPU, state_of
+from worlds import SPACE, Array, World, stream
 
 from stream_cgzsl.learners import create
-from stream_cgzsl.learners.interface import Space
-from stream_cgzsl.learners.kernel.class_process import class_process
+from stream_cgzsl.learners.interface import Learner, Space
+from stream_cgzsl.learners.kernel.class_process import class_process, measured
 from stream_cgzsl.learners.kernel.evidence_episodes import Episode, EvidenceEpisodes, draw_episode
 from stream_cgzsl.learners.numerics.randomness import generator
 from stream_cgzsl.learners.statistics.class_statistics import ClassStatistics
-from stream_cgzsl.serving.generation import Generation
+from stream_cgzsl.serving.generation import Generation, following
 from stream_cgzsl.windows.window import Window
 
 SHARED = Space(attributes=16, features=16, signed=True, shared=True)
@@ -122,13 +125,15 @@ class Reference:
 
 
 class Game:
-    """The episodes of some statistics, ours and the reference's, with the same draws."""
+    """The episodes of some windows, ours and the reference's, with the same draws."""
 
-    def __init__(self, statistics: ClassStatistics, number: int = 1) -> None:
-        shared = bool(statistics.space.shared)
-        self.rng = generator(statistics.space.seed, number, "episodes")
-        self.episodes = EvidenceEpisodes(class_process(statistics, shared, torch.device("cpu")), self.rng)
-        self.reference = Reference(statistics, shared)
+    def __init__(self, space: Space, *windows: Window, number: int = 1) -> None:
+        shared = bool(space.shared)
+        self.rng = generator(space.seed, number, "episodes")
+        state = state_of(space, *windows)
+        process = class_process(state, measured(state, shared, CPU), state.places.with_examples())
+        self.episodes = EvidenceEpisodes(process, self.rng)
+        self.reference = Reference(statistics_of(space, *windows), shared)
         self.pool = self.episodes._noise.numpy().astype(np.float64)
 
     def draw(self) -> Episode:
@@ -159,9 +164,17 @@ def window_of(space: Space, counts: tuple[int, ...] = COUNTS, unseen: int = 4, n
     return Window.from_arrays(number, world.vectors, rows)
 
 
-def statistics_of(space: Space, counts: tuple[int, ...] = COUNTS) -> ClassStatistics:
-    window = window_of(space, counts)
-    return ClassStatistics.empty(space).after_descriptions(window).after_features(window)
+def statistics_of(space: Space, *windows: Window) -> ClassStatistics:
+    statistics = ClassStatistics.empty(space)
+    for window in windows:
+        statistics = statistics.after_descriptions(window).after_features(window)
+    return statistics
+
+
+def trained(learner: Learner) -> tuple[Array, float]:
+    """Logarithmic attribute weights, up to one that they have in common and that changes nothing; and the offset."""
+    snapshot = learner.snapshot()
+    return np.log(snapshot.arrays["frame.attribute_gains"]), snapshot.meta["frame"]["offset"]
 
 
 def publishes_what_the_steps_say(statistics: ClassStatistics, found: Generation, ard: Array, b: float) -> None:
@@ -175,23 +188,30 @@ def publishes_what_the_steps_say(statistics: ClassStatistics, found: Generation,
 @both_spaces
 @pytest.mark.parametrize("counts", [COUNTS, (12,) * 10, (1,) * 10, (1,) * 9 + (300,)], ids=str)
 def test_a_generation_is_what_the_steps_say(space: Space, counts: tuple[int, ...]) -> None:
-    """With the attribute weights and the offset of another training, so that all of them differ from zero."""
-    statistics = statistics_of(space, counts)
-    ard = np.linspace(-0.5, 0.5, space.attributes).astype(np.float32)
+    window = window_of(space, counts)
     learner = create("evidence", space)
-    trained = learner.snapshot()
-    trained.arrays["memory.weights"] = ard
-    trained.meta["memory"]["offset"] = 0.07
-    for name, array in statistics.snapshot().arrays.items():
-        trained.arrays[f"statistics.{name}"] = array
-    trained.meta["statistics"] = statistics.snapshot().meta
-    learner.restore(trained)
-    publishes_what_the_steps_say(statistics, learner.describe(Window(2)), ard.astype(np.float64), 0.07)
+    generation = following(None, learner.fit(window))
+    publishes_what_the_steps_say(statistics_of(space, window), generation, *trained(learner))
+
+
+@both_spaces
+def test_where_every_window_refreshes_each_is_what_the_steps_say(space: Space) -> None:
+    """All that are described too."""
+    learner = create("evidence", space, {"growth": 0.0})
+    generation: Generation | None = None
+    windows = [replace(window, retired=()) for window in stream(World(space))]
+    more = World(space, classes=20)
+    for number in range(4, 8):
+        windows.append(more.window(number, more.ids(number, 12 + number), more.ids(number, number + 1), rows=1))
+    for until, window in enumerate(windows, 1):
+        generation = following(generation, learner.fit(window))
+        publishes_what_the_steps_say(statistics_of(space, *windows[:until]), generation, *trained(learner))
+    assert generation is not None and generation.calibration["refresh"] == len(windows)
 
 
 @both_spaces
 def test_an_episode_costs_what_the_step_says(space: Space) -> None:
-    game = Game(statistics_of(space))
+    game = Game(space, window_of(space))
     parameters = np.append(np.linspace(-0.4, 0.4, space.attributes), [np.log(20.0), 0.3])
     for _ in range(3):
         episode = game.draw()
@@ -202,11 +222,10 @@ def test_an_episode_costs_what_the_step_says(space: Space) -> None:
 
 @both_spaces
 def test_training_is_what_the_steps_say(space: Space) -> None:
-    """Fifty steps of Adam on derivatives by finite differences, and the generation that follows."""
+    """Fifty steps of Adam on derivatives by finite differences."""
     learner = create("evidence", space)
-    window = window_of(space)
-    generation = learner.fit(window)
-    game = Game(statistics_of(space))
+    learner.fit(window_of(space))
+    game = Game(space, window_of(space))
     parameters = np.append(np.zeros(space.attributes), START)
     first, second = np.zeros_like(parameters), np.zeros_like(parameters)
     for i in range(50):
@@ -214,15 +233,13 @@ def test_training_is_what_the_steps_say(space: Space) -> None:
         first, second = 0.9 * first + 0.1 * slope, 0.999 * second + 0.001 * slope**2
         rate = 0.02 * min(1, 2 * (1 - i / 50))
         parameters -= rate * (first / (1 - 0.9 ** (i + 1))) / (np.sqrt(second / (1 - 0.999 ** (i + 1))) + 1e-8)
-    snapshot = learner.snapshot()
-    weights, offset = snapshot.arrays["memory.weights"], snapshot.meta["memory"]["offset"]
-    np.testing.assert_allclose(weights, parameters[:-2], atol=2e-3)
+    weights, offset = trained(learner)
+    np.testing.assert_allclose(weights - weights.mean(), parameters[:-2] - parameters[:-2].mean(), atol=2e-3)
     assert offset == pytest.approx(parameters[-1], abs=1e-3)
-    publishes_what_the_steps_say(statistics_of(space), generation, weights.astype(np.float64), offset)
 
 
 def test_noise_has_the_pooled_covariance() -> None:
-    game = Game(statistics_of(SPACE, (40,) * 10))
+    game = Game(SPACE, window_of(SPACE, (40,) * 10))
     s = game.reference.v * game.reference.s @ game.reference.v.T
     for noise in (game.pool[: game.episodes.pool], game.pool[game.episodes.pool :]):
         assert np.abs(noise.T @ noise / len(noise) - s).max() < 8 * s.diagonal().max() / np.sqrt(len(noise))
