@@ -181,6 +181,13 @@ class Bus(Closeable):
     def create(self, specs: Iterable[TopicSpec]) -> None:
         """Creates the missing topics and leaves existing ones unchanged. Blocks until they can be used."""
 
+    @abstractmethod
+    def topic_ids(self, names: Iterable[str]) -> dict[str, str | None]:
+        """Per topic, an id that changes when it is deleted and made anew. Raises `TopicMissing`.
+
+        None where the bus has stored none (an old broker or file). A copy on another bus has another id.
+        """
+
     def denied(self, rights: Iterable[Right]) -> list[Right]:  # noqa: ARG002 - a bus without users denies nothing
         """The rights this user is known not to have. A right that cannot be checked counts as given."""
         return []

@@ -7,6 +7,7 @@ there was never a connection, and after 30 seconds (`patience_ms`) if there was 
 from __future__ import annotations
 
 import time
+import uuid
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from typing import Any
@@ -30,6 +31,8 @@ from stream_cgzsl.bus.types import Right, TopicPartition, TopicSpec
 from stream_cgzsl.errors import BusUnavailable, Refused
 
 _RETRY_SECONDS = 0.2
+_NO_ID = str(uuid.UUID(int=0))
+"""Of topics made before Kafka 2.8."""
 
 
 class KafkaBus(Bus):
@@ -82,6 +85,18 @@ class KafkaBus(Bus):
                 raise error
         with translating(self.settings):
             self._admin.wait_for_topics(list(topics), timeout_ms=self.settings.patience_ms)
+
+    def topic_ids(self, names: Iterable[str]) -> dict[str, str | None]:
+        names = list(names)
+        described = {topic["name"]: topic for topic in self._ask(lambda: self._admin.describe_topics(names))}
+        found: dict[str, str | None] = {}
+        for name in names:
+            kind = errors.for_code(described[name]["error_code"])
+            if kind not in (errors.NoError, errors.LeaderNotAvailableError):
+                raise translate(kind(kind.description), self.settings, name)
+            id = str(described[name].get("topic_id") or _NO_ID)
+            found[name] = None if id == _NO_ID else id
+        return found
 
     def denied(self, rights: Iterable[Right]) -> list[Right]:
         return find_denied(self._admin, self._ask, rights)

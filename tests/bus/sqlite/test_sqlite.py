@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import random
 import signal
+import sqlite3
 import subprocess
 import sys
 import threading
 import time
 from collections import Counter
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -131,3 +133,15 @@ def test_a_file_that_is_not_a_bus_is_left_unchanged(tmp_path: Path) -> None:
     with pytest.raises(Refused, match=r"notes\.txt"):
         connect(f"sqlite:///{path}")
     assert path.read_text().startswith("these are my notes")
+
+
+def test_topics_of_a_file_from_before_there_were_ids_have_none(tmp_path: Path) -> None:
+    url = f"sqlite:///{tmp_path / 'bus.db'}"
+    with connect(url) as bus:
+        bus.create([TopicSpec("old")])
+    with closing(sqlite3.connect(tmp_path / "bus.db")) as db:
+        db.execute("DROP TABLE topic_ids")
+    with connect(url) as bus:
+        bus.create([TopicSpec("old"), TopicSpec("new")])
+        ids = bus.topic_ids(["old", "new"])
+        assert (ids["old"], ids["new"] is None) == (None, False)
