@@ -36,7 +36,8 @@ class Reader(Closeable):
         """The next records, at most `max_records`, in offset order within a partition.
 
         Blocks at most `timeout` seconds and returns as soon as there are records; empty when none arrived.
-        Raises `Expired` when a position is before the first record kept.
+        Raises `Expired` when a position is before the first record kept. A record that a producer damaged has no key,
+        no value and the header `UNREADABLE`, so that it can be put aside like any other that is not valid.
         """
 
     @abstractmethod

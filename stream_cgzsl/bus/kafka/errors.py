@@ -163,6 +163,11 @@ def translate(
         return _not_authorized(error, settings, topic, operation)
     if isinstance(error, kafka.KafkaConfigurationError):
         return UsageError(f"{where}: {error}")
+    if isinstance(error, kafka.CorruptRecordError):
+        return BusUnavailable(
+            f"{where}: {error}: it was damaged on its way, or on the broker's disk; try again, and if that does not "
+            "help, let another replica of the partition lead"
+        )
     if kind is Kind.UNAVAILABLE:
         reason = error.__cause__ if isinstance(error, kafka.NodeNotReadyError) else None
         return BusUnavailable(
