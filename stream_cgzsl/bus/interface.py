@@ -189,6 +189,10 @@ class Bus(Closeable):
         None where the bus has stored none (an old broker or file). A copy on another bus has another id.
         """
 
+    def weaknesses(self, names: Iterable[str]) -> list[str]:  # noqa: ARG002 - a file has no copies to lose
+        """What could lose or block records of these topics, and what to do; as far as this user may see."""
+        return []
+
     def denied(self, rights: Iterable[Right]) -> list[Right]:  # noqa: ARG002 - a bus without users denies nothing
         """The rights this user is known not to have. A right that cannot be checked counts as given."""
         return []

@@ -9,6 +9,7 @@ from own_cluster import OwnCluster
 from patience import until
 
 from stream_cgzsl.bus import TopicPartition, TopicSpec, connect
+from stream_cgzsl.cli import main
 from stream_cgzsl.errors import BusUnavailable
 from stream_cgzsl.schemas.message import Message
 
@@ -38,3 +39,17 @@ def test_a_commit_whose_coordinator_hangs_has_an_unknown_outcome(cluster: OwnClu
             found: list[bytes | None] = []
             until(lambda: found.extend(r.value for r in reader.poll(1.0)) or b"after" in found)  # type: ignore[func-returns-value]
     assert found in ([b"undecided", b"after"], [b"after"])
+
+
+def test_topics_have_three_copies_unless_told_otherwise_and_a_check_tells_of_weak_ones(
+    cluster: OwnCluster, capsys: pytest.CaptureFixture[str]
+) -> None:
+    prefix = f"copies-{uuid.uuid4().hex[:12]}"
+    common = ("--bus", cluster.url, "--prefix", prefix)
+    assert main(["topics", "create", *common, "--replication", "1", "--topics", f"state={prefix}.one"]) == 0
+    assert capsys.readouterr().out.count("warning") == 11
+    assert main(["topics", "create", *common]) == 0
+    printed = capsys.readouterr().out
+    assert f"created {prefix}.state\n" in printed
+    assert f"{prefix}.state'" not in printed, "what is created without flags needs no warning"
+    assert f"topic '{prefix}.windows' has replication factor 1 on a cluster of 3 brokers" in printed
