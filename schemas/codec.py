@@ -15,7 +15,7 @@ from stream_cgzsl.schemas import binary, json_codec
 from stream_cgzsl.schemas.errors import InvalidEvent, shown
 from stream_cgzsl.schemas.event import Event
 from stream_cgzsl.schemas.layout import LAYOUTS, PREFIX, ROLE_DECODERS, SPECVERSION, TOMBSTONES, Layout, RoleDecoder
-from stream_cgzsl.schemas.message import Headers, Message
+from stream_cgzsl.schemas.message import UNREADABLE, Headers, Message
 
 Encoding = Literal["binary", "json"]
 
@@ -57,6 +57,14 @@ def _key_of(layout: Layout, event: Event) -> bytes | None:
 def decode(role: str, key: bytes | None, value: bytes | None, headers: Headers = ()) -> Event:
     """The event in a record of a topic of this role. Raises `InvalidEvent`, and never anything else."""
     decoder = ROLE_DECODERS[role]
+    for name, why in headers:
+        if name == UNREADABLE:
+            raise InvalidEvent(
+                "unreadable",
+                f"the record cannot be read: {why[:500].decode(errors='replace')}",
+                "a record as Kafka defines it, within the limits of docs/operating.md",
+                "Fix its producer and send the record again: nothing of it could be kept.",
+            )
     if not value and decoder.tombstone is not None:
         return _build(decoder.tombstone, {}, key)
     if value is not None and len(value) > MAX_BYTES:

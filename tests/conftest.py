@@ -8,9 +8,11 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import own_cluster
 import pytest
 from hypothesis import settings
 from own_broker import OwnBroker, running
+from own_cluster import OwnCluster
 
 from stream_cgzsl.bus import Bus, connect
 from stream_cgzsl.demo import broker
@@ -69,6 +71,17 @@ def own_broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[OwnBroker]:
         yield started
 
 
+@pytest.fixture(scope="session")
+def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[OwnCluster]:
+    """Three brokers that the test may kill or pause, and leaves running. They take ten seconds to start."""
+    try:
+        broker.jars()
+    except BusUnavailable as error:
+        pytest.skip(f"this test needs brokers that it may kill and restart: {error}")
+    with own_cluster.running(tmp_path_factory.mktemp("cluster")) as started:
+        yield started
+
+
 @pytest.fixture(params=["sqlite", pytest.param("kafka", marks=pytest.mark.kafka)])
 def bus_url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
     """A bus of each kind in turn: the test's own file, then the broker of the session."""
@@ -91,9 +104,9 @@ _SLOW_FOLDERS = {"guarantees", "docs", "deploy", "demo"}
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         fixtures = set(getattr(item, "fixturenames", ()))
-        if {"kafka_url", "own_broker"} & fixtures:
+        if {"kafka_url", "own_broker", "cluster"} & fixtures:
             item.add_marker(pytest.mark.kafka)
-        if "browser" in fixtures or item.path.parent.name in _SLOW_FOLDERS:
+        if {"browser", "cluster"} & fixtures or item.path.parent.name in _SLOW_FOLDERS:
             item.add_marker(pytest.mark.slow)
 
 

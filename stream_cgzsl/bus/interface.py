@@ -36,7 +36,8 @@ class Reader(Closeable):
         """The next records, at most `max_records`, in offset order within a partition.
 
         Blocks at most `timeout` seconds and returns as soon as there are records; empty when none arrived.
-        Raises `Expired` when a position is before the first record kept.
+        Raises `Expired` when a position is before the first record kept. A record that a producer damaged has no key,
+        no value and the header `UNREADABLE`, so that it can be put aside like any other that is not valid.
         """
 
     @abstractmethod
@@ -180,6 +181,17 @@ class Bus(Closeable):
     @abstractmethod
     def create(self, specs: Iterable[TopicSpec]) -> None:
         """Creates the missing topics and leaves existing ones unchanged. Blocks until they can be used."""
+
+    @abstractmethod
+    def topic_ids(self, names: Iterable[str]) -> dict[str, str | None]:
+        """Per topic, an id that changes when it is deleted and made anew. Raises `TopicMissing`.
+
+        None where the bus has stored none (an old broker or file). A copy on another bus has another id.
+        """
+
+    def weaknesses(self, names: Iterable[str]) -> list[str]:  # noqa: ARG002 - a file has no copies to lose
+        """What could lose or block records of these topics, and what to do; as far as this user may see."""
+        return []
 
     def denied(self, rights: Iterable[Right]) -> list[Right]:  # noqa: ARG002 - a bus without users denies nothing
         """The rights this user is known not to have. A right that cannot be checked counts as given."""

@@ -28,12 +28,16 @@ class Record(NamedTuple):
 
 @dataclass(frozen=True)
 class TopicSpec:
-    """How a topic is configured. `cleanup` is `keep` (forever), `expire` (as the bus is configured) or `compact`."""
+    """How a topic is configured. `cleanup` is `keep` (forever), `expire` (as the bus is configured) or `compact`.
+
+    `replication` is how many brokers keep a copy; 0 means three, or all if there are fewer.
+    """
 
     name: str
     partitions: int = 1
     cleanup: str = "keep"
     settings: Mapping[str, str] = field(default_factory=dict)
+    replication: int = 0
 
 
 class Right(NamedTuple):

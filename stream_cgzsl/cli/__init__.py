@@ -15,7 +15,7 @@ from stream_cgzsl.version import __version__
 COMMANDS = (
     *("demo", "up", "learn", "score", "evaluate", "feed", "run", "study", "report"),
     *("boundary", "rollback"),
-    *("watch", "drift", "topics", "check", "replay", "copy", "export", "dead_letters", "schemas", "broker"),
+    *("watch", "drift", "topics", "check", "replay", "copy", "compact", "export", "dead_letters", "schemas", "broker"),
 )
 
 _EPILOG = """exit codes: 0 done; 1 error; 2 wrong usage; 3 the bus cannot be reached; 4 the bus refused; 5 a topic is

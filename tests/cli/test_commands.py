@@ -192,6 +192,20 @@ def test_topics_are_created_once_and_checked(capsys: pytest.CaptureFixture[str])
     assert counts == {f"cgzsl.{role.name}": 1 if role.single else 3 for role in ROLES.values()}
 
 
+@pytest.mark.parametrize(
+    ("flags", "message"),
+    [
+        (("--replication", "3"), "only a Kafka cluster keeps copies"),
+        (("--replication", "2", "--min-insync", "3", "--bus", "kafka://a:1"), "--min-insync 3 is more than"),
+    ],
+)
+def test_copies_that_cannot_be_kept_are_refused(
+    capsys: pytest.CaptureFixture[str], flags: tuple[str, ...], message: str
+) -> None:
+    code, line = fails(capsys, "topics", "create", *flags)
+    assert (code, message in line) == (2, True)
+
+
 def test_topics_can_be_renamed(capsys: pytest.CaptureFixture[str]) -> None:
     main(["topics", "create", "--topics", "features=my.vectors", "--topics", "samples=asks"])
     capsys.readouterr()

@@ -6,8 +6,10 @@ import uuid
 
 import pytest
 from bus_reading import NewTopic, write
+from expiry import delete_topic
 
-from stream_cgzsl.bus import Bus, TopicSpec
+from stream_cgzsl.bus import Bus, TopicSpec, connect
+from stream_cgzsl.errors import TopicMissing
 from stream_cgzsl.schemas.message import Message
 
 
@@ -87,3 +89,23 @@ def test_timestamps_across_many_batches(bus: Bus, topic: str) -> None:
         499,
         None,
     ]
+
+
+def test_a_topic_keeps_its_id_until_it_is_made_anew(bus: Bus, bus_url: str, new_topic: NewTopic) -> None:
+    topic, other = new_topic(partitions=2), new_topic()
+    ids = bus.topic_ids([topic, other])
+    assert list(ids) == [topic, other]
+    assert None not in ids.values()
+    assert ids[topic] != ids[other]
+    write(bus, topic, timed(1))
+    bus.create([TopicSpec(topic, 2)])
+    with connect(bus_url) as later:
+        assert later.topic_ids([topic, other]) == ids
+    delete_topic(bus, topic)
+    bus.create([TopicSpec(topic, 2)])
+    assert bus.topic_ids([topic])[topic] not in (None, ids[topic])
+
+
+def test_the_id_of_a_missing_topic(bus: Bus) -> None:
+    with pytest.raises(TopicMissing, match="'not-there'"):
+        bus.topic_ids(["not-there"])

@@ -135,9 +135,9 @@ def running(tmp_path: Path) -> Iterator[str]:
     lines["log.dirs"] = str(tmp_path / "data")
     (tmp_path / "server.properties").write_text("".join(f"{name}={value}\n" for name, value in lines.items()))
     cluster = base64.urlsafe_b64encode(b"0" * 16).decode().rstrip("=")
-    format_command = [*broker._java("kafka.tools.StorageTool"), "format", "-t", cluster, "-c"]
+    format_command = [*broker.java("kafka.tools.StorageTool", broker.HEAP_MB), "format", "-t", cluster, "-c"]
     subprocess.run([*format_command, str(tmp_path / "server.properties")], check=True, capture_output=True)
-    process = broker._launch(tmp_path)
+    process = broker.launch(tmp_path)
     yield f"kafka://127.0.0.1:{ports['19092']}"
     process.terminate()
     process.wait(20)

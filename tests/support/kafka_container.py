@@ -10,7 +10,7 @@ from testcontainers.core.container import DockerContainer
 from testcontainers.core.docker_client import DockerClient
 from testcontainers.core.wait_strategies import LogMessageWaitStrategy
 
-from stream_cgzsl.demo.broker import VERSION
+from stream_cgzsl.demo.jars import VERSION
 from stream_cgzsl.errors import BusUnavailable
 
 

@@ -7,6 +7,7 @@ there was never a connection, and after 30 seconds (`patience_ms`) if there was 
 from __future__ import annotations
 
 import time
+import uuid
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from typing import Any
@@ -24,12 +25,21 @@ from stream_cgzsl.bus.kafka.offset_writer import KafkaOffsetWriter
 from stream_cgzsl.bus.kafka.reading import KafkaReader, KafkaSubscription
 from stream_cgzsl.bus.kafka.rights import find_denied
 from stream_cgzsl.bus.kafka.settings import KafkaSettings
-from stream_cgzsl.bus.kafka.topics import CLEANUP_SETTINGS, cleanup_of, topic_settings
+from stream_cgzsl.bus.kafka.topics import (
+    CLEANUP_SETTINGS,
+    COPIES,
+    SAFETY_SETTINGS,
+    cleanup_of,
+    topic_settings,
+    weaknesses,
+)
 from stream_cgzsl.bus.kafka.writing import KafkaPublisher, KafkaWriter
 from stream_cgzsl.bus.types import Right, TopicPartition, TopicSpec
 from stream_cgzsl.errors import BusUnavailable, Refused
 
 _RETRY_SECONDS = 0.2
+_NO_ID = str(uuid.UUID(int=0))
+"""Of topics made before Kafka 2.8."""
 
 
 class KafkaBus(Bus):
@@ -55,19 +65,49 @@ class KafkaBus(Bus):
         }
 
     def _cleanups(self, names: list[str]) -> dict[str, str]:
+        return {name: cleanup_of(settings) for name, settings in self._settings_of(names, CLEANUP_SETTINGS).items()}
+
+    def _settings_of(self, names: list[str], wanted: Iterable[str]) -> dict[str, dict[str, str]]:
+        """By topic, these settings; topics whose settings this user may not see are left out."""
         if not names:
             return {}
-        settings = dict.fromkeys(CLEANUP_SETTINGS, "")
-        resources = [ConfigResource(ConfigResourceType.TOPIC, name, settings) for name in names]
+        asked = dict.fromkeys(wanted, "")
+        resources = [ConfigResource(ConfigResourceType.TOPIC, name, asked) for name in names]
         described = self._ask(lambda: self._admin.describe_configs(resources, config_filter="all")).get("topic", {})
         return {
-            name: cleanup_of({key: entry["value"] for key, entry in entries.items()})
+            name: {key: entry["value"] for key, entry in entries.items()}
             for name, entries in described.items()
             if entries
         }
 
+    def _brokers(self) -> int:
+        return len(self._ask(self._admin.describe_cluster)["brokers"])
+
+    def weaknesses(self, names: Iterable[str]) -> list[str]:
+        wanted, brokers = set(names), self._brokers()
+        copies = {
+            topic["name"]: min((len(partition["replica_nodes"]) for partition in topic["partitions"]), default=0)
+            for topic in self._ask(self._admin.describe_topics)
+            if topic["name"] in wanted
+        }
+        settings = self._settings_of(sorted(copies), SAFETY_SETTINGS)
+        return [
+            found
+            for name in sorted(settings)
+            for found in weaknesses(f"{self.url}: topic {name!r}", copies[name], brokers, settings[name])
+        ]
+
     def create(self, specs: Iterable[TopicSpec]) -> None:
-        topics = {spec.name: {"num_partitions": spec.partitions, "configs": topic_settings(spec)} for spec in specs}
+        usual = None
+        topics = {}
+        for spec in specs:
+            usual = usual or min(COPIES, self._brokers())
+            copies = spec.replication or usual
+            topics[spec.name] = {
+                "num_partitions": spec.partitions,
+                "replication_factor": copies,
+                "configs": topic_settings(spec, copies),
+            }
         if not topics:
             return
         answer = self._ask(lambda: self._admin.create_topics(topics, raise_errors=False))
@@ -82,6 +122,18 @@ class KafkaBus(Bus):
                 raise error
         with translating(self.settings):
             self._admin.wait_for_topics(list(topics), timeout_ms=self.settings.patience_ms)
+
+    def topic_ids(self, names: Iterable[str]) -> dict[str, str | None]:
+        names = list(names)
+        described = {topic["name"]: topic for topic in self._ask(lambda: self._admin.describe_topics(names))}
+        found: dict[str, str | None] = {}
+        for name in names:
+            kind = errors.for_code(described[name]["error_code"])
+            if kind not in (errors.NoError, errors.LeaderNotAvailableError):
+                raise translate(kind(kind.description), self.settings, name)
+            id = str(described[name].get("topic_id") or _NO_ID)
+            found[name] = None if id == _NO_ID else id
+        return found
 
     def denied(self, rights: Iterable[Right]) -> list[Right]:
         return find_denied(self._admin, self._ask, rights)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
 import logging
+import random
 from collections.abc import Mapping
 from typing import Any
 
@@ -56,10 +58,20 @@ def _construct(kind: Any, arguments: Mapping[str, Any]) -> Any:
 class _ConnectionManager(KafkaConnectionManager):  # type: ignore[misc]
     """The connections of one client. Errors about having none are raised from the last connection error.
 
-    The client itself only logs that error.
+    The client itself only logs that error. It also gives one host, chosen at random, all the time there is for the
+    first connection; here each host has its share, in turn, so that one that hangs does not use up that of the others.
     """
 
     _failure: Exception | None = None
+
+    def __init__(self, net: Any, **configs: Any) -> None:
+        super().__init__(net, **configs)
+        hosts = self.cluster.bootstrap_brokers()
+        random.shuffle(hosts)
+        turn = itertools.cycle(hosts)
+        self.cluster.bootstrap_brokers = lambda: [next(turn)]
+        self._hosts = len(hosts)
+        self._share_ms: float | None = None
 
     async def _connect(self, node: Any, connection: Any, **options: Any) -> None:
         connection.init_future.add_callback(self._succeeded)
@@ -75,12 +87,15 @@ class _ConnectionManager(KafkaConnectionManager):  # type: ignore[misc]
             self._failure = error
 
     def bootstrap(self, timeout_ms: float | None = None, refresh: bool = True) -> None:
+        self._share_ms = None if timeout_ms is None else timeout_ms / self._hosts
         try:
             super().bootstrap(timeout_ms, refresh)
         except errors.KafkaTimeoutError as error:
             raise error from self._failure
 
     def get_connection(self, node_id: Any, **options: Any) -> Any:
+        if self._share_ms is not None and self.cluster.is_bootstrap(node_id):
+            options["timeout_ms"] = self._share_ms
         try:
             return super().get_connection(node_id, **options)
         except errors.NodeNotReadyError as error:

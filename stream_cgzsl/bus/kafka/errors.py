@@ -1,9 +1,11 @@
-"""Translates the Kafka client's errors into ours: which one it is, where it happened and what to do."""
+"""Sorts the Kafka client's errors and translates them into ours: what it was, where it happened and what to do."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
+from enum import Enum
 
 import kafka.errors as kafka
 
@@ -19,23 +21,100 @@ from stream_cgzsl.errors import (
     UsageError,
 )
 
-_FENCED = (
-    kafka.ProducerFencedError,
-    kafka.InvalidProducerEpochError,
-    kafka.InvalidProducerIdMappingError,
-    kafka.InvalidTxnStateError,
-)
-_TOO_LARGE = (kafka.MessageSizeTooLargeError, kafka.RecordListTooLargeError)
-_EXPIRED = (kafka.OffsetOutOfRangeError, kafka.LogTruncationError)
-_UNAVAILABLE = (
-    kafka.RetriableError,
-    kafka.BrokerNotAvailableError,
-    kafka.UnknownBrokerIdError,
-    kafka.RebalanceInProgressError,
-    kafka.OutOfOrderSequenceNumberError,  # these two: the broker forgot our producer, so what it has written is unknown
-    kafka.UnknownProducerIdError,
-)
+
+class Kind(Enum):
+    """What an error of the client means for whoever sees it."""
+
+    FENCED = "fenced"
+    """A newer publisher has taken over."""
+    DENIED = "denied"
+    """A login or a right is missing."""
+    REJECTED = "rejected"
+    """This message is not accepted; others may be."""
+    MISSING = "missing"
+    EXPIRED = "expired"
+    UNAVAILABLE = "unavailable"
+    """There was no clear answer: whether the request took effect is unknown, and trying again may work."""
+    REFUSED = "refused"
+    """Any other no of a broker."""
+    BUG = "bug"
+
+
 _LOGIN = (kafka.SaslAuthenticationFailedError, kafka.UnsupportedSaslMechanismError, kafka.IllegalSaslStateError)
+_KINDS: tuple[tuple[Kind, tuple[type[kafka.KafkaError], ...]], ...] = (
+    (Kind.FENCED, (kafka.ProducerFencedError, kafka.InvalidProducerEpochError)),
+    (Kind.DENIED, (kafka.AuthorizationError, *_LOGIN)),
+    (
+        Kind.REJECTED,
+        (
+            kafka.MessageSizeTooLargeError,
+            kafka.RecordListTooLargeError,
+            kafka.InvalidTimestampError,
+            kafka.InvalidRecordError,
+        ),
+    ),
+    (Kind.MISSING, (kafka.UnknownTopicOrPartitionError,)),
+    (Kind.EXPIRED, (kafka.OffsetOutOfRangeError, kafka.LogTruncationError)),
+    (Kind.BUG, (kafka.IllegalArgumentError, kafka.IllegalStateError)),
+    (
+        Kind.UNAVAILABLE,
+        (
+            kafka.RetriableError,
+            kafka.UnknownError,
+            kafka.CorruptRecordError,
+            kafka.BrokerNotAvailableError,
+            kafka.RebalanceInProgressError,
+            kafka.OutOfOrderSequenceNumberError,  # these four: the cluster lost track of our producer
+            kafka.DuplicateSequenceNumberError,
+            kafka.UnknownProducerIdError,
+            kafka.InvalidProducerIdMappingError,
+            kafka.InvalidTxnStateError,
+            kafka.TransactionAbortableError,
+            kafka.TransactionCoordinatorFencedError,
+            kafka.OperationNotAttemptedError,
+            kafka.ElectionNotNeededError,
+        ),
+    ),
+    (
+        Kind.REFUSED,
+        (
+            kafka.BrokerResponseError,
+            kafka.KafkaConfigurationError,
+            kafka.UnrecognizedBrokerVersion,
+            kafka.UnsupportedCodecError,
+        ),
+    ),
+    (Kind.UNAVAILABLE, (kafka.KafkaError,)),
+)
+"""The first line that matches counts."""
+
+_PLAIN_NO = (Kind.FENCED, Kind.DENIED, Kind.REJECTED)
+"""What an error in a transaction may mean. After any other, it may or may not be committed."""
+
+_NAME = re.compile(r"\b[A-Z][A-Za-z]+\b")
+
+
+def kind_of(error: kafka.KafkaError) -> Kind:
+    cause = unwrapped(error)
+    return next(kind for kind, errors in _KINDS if isinstance(cause, errors))
+
+
+def unwrapped(error: kafka.KafkaError) -> kafka.KafkaError:
+    """The error that the client wrapped, as an argument or as the first of its errors named in the text."""
+    if type(error) is not kafka.KafkaError:
+        return error
+    for part in error.args:
+        if isinstance(part, kafka.KafkaError):
+            return unwrapped(part)
+    for name in _NAME.findall(" ".join(map(str, error.args))):
+        kind = getattr(kafka, name, None)
+        if isinstance(kind, type) and issubclass(kind, kafka.KafkaError) and kind not in _SAY_NOTHING:
+            found: kafka.KafkaError = kind(*error.args)
+            return found
+    return error
+
+
+_SAY_NOTHING = (kafka.KafkaError, kafka.NoError, kafka.OperationNotAttemptedError)
 
 
 def is_rejection(error: BaseException | None) -> bool:
@@ -53,45 +132,65 @@ def translating(settings: KafkaSettings, topic: str | None = None, operation: st
 
 
 def translate(
-    error: BaseException, settings: KafkaSettings, topic: str | None = None, operation: str = "Describe"
+    error: kafka.KafkaError,
+    settings: KafkaSettings,
+    topic: str | None = None,
+    operation: str = "Describe",
+    publisher: str | None = None,
 ) -> CgzslError:
-    """Our error for `error`. The failed request was about `topic`, if any, and needs the right to `operation`."""
-    cause = next((part for part in error.args if isinstance(part, BaseException)), None)
-    if cause is not None and type(error) is kafka.KafkaError:
-        return translate(cause, settings, topic, operation)
+    """Our error for `error`. The failed request was about `topic`, if any, and needs the right to `operation`.
+
+    With `publisher` it was part of a transaction of that publisher: whatever is not a plain no leaves it undecided.
+    """
+    kind, error = kind_of(error), unwrapped(error)
     where = f"{settings.url}: topic {topic!r}" if topic else settings.url
-    if isinstance(error, _FENCED) or "ProducerFenced" in str(error):
+    if publisher is not None and kind not in _PLAIN_NO:
+        return outcome_unknown(settings, publisher, error)
+    if kind is Kind.FENCED:
         return Fenced(
             f"{settings.url}: a newer publisher of the same name has taken over, or this one left its transaction open "
             "for too long; stop this process, its open transaction will never be visible"
         )
-    if isinstance(error, kafka.UnknownTopicOrPartitionError):
+    if kind is Kind.MISSING:
         return topic_missing(topic or "?", settings)
-    if isinstance(error, _TOO_LARGE):
-        return MessageTooLarge(
-            f"{where}: a record is over the limit, {MAX_RECORD_BYTES:,} bytes or the topic's max.message.bytes "
-            f"({error}); send less in one record, or raise the topic's limit"
-        )
-    if isinstance(error, _EXPIRED):
+    if kind is Kind.REJECTED:
+        return _rejected(error, where)
+    if kind is Kind.EXPIRED:
         return Expired(f"{where}: the requested records do not exist ({error})")
-    if isinstance(error, kafka.InvalidTimestampError):
-        return Refused(
-            f"{where}: the broker does not accept the record's timestamp ({error}); correct the producer's clock, or "
-            "raise the topic's message.timestamp.after.max.ms and message.timestamp.before.max.ms"
-        )
     if isinstance(error, _LOGIN):
         return cannot_connect(settings, error)
     if isinstance(error, kafka.AuthorizationError):
         return _not_authorized(error, settings, topic, operation)
     if isinstance(error, kafka.KafkaConfigurationError):
         return UsageError(f"{where}: {error}")
-    if isinstance(error, _UNAVAILABLE):
+    if isinstance(error, kafka.CorruptRecordError):
+        return BusUnavailable(
+            f"{where}: {error}: it was damaged on its way, or on the broker's disk; try again, and if that does not "
+            "help, let another replica of the partition lead"
+        )
+    if kind is Kind.UNAVAILABLE:
         reason = error.__cause__ if isinstance(error, kafka.NodeNotReadyError) else None
         return BusUnavailable(
             f"{where}: no answer within {settings.patience:.0f} s ({reason or error}); "
             "the broker is down, restarting or overloaded. Try again when it answers"
         )
+    if kind is Kind.BUG:
+        return CgzslError(f"{where}: {error}; this is a fault in stream-cgzsl or in its Kafka client: please report it")
     return Refused(f"{where}: the broker refused the request ({error})")
+
+
+def _rejected(error: kafka.KafkaError, where: str) -> CgzslError:
+    if isinstance(error, kafka.InvalidTimestampError):
+        return Refused(
+            f"{where}: the broker does not accept the record's timestamp ({error}); correct the producer's clock, or "
+            "raise the topic's message.timestamp.after.max.ms and message.timestamp.before.max.ms"
+        )
+    if isinstance(error, kafka.InvalidRecordError):
+        return Refused(f"{where}: the broker does not accept the record ({error}); compacted topics require a key")
+    return MessageTooLarge(
+        f"{where}: a record is over the limit, {MAX_RECORD_BYTES:,} bytes or the topic's max.message.bytes "
+        f"({error}); send less in one record, or raise the topic's limit"
+    )
 
 
 def _not_authorized(
@@ -125,10 +224,17 @@ def partition_missing(topic: str, partition: int, count: int, settings: KafkaSet
     return TopicMissing(f"{settings.url}: topic {topic!r} has partitions 0 to {count - 1}, not {partition}")
 
 
-def outcome_unknown(settings: KafkaSettings, publisher: str) -> BusUnavailable:
+def outcome_unknown(settings: KafkaSettings, publisher: str, reason: BaseException | None = None) -> BusUnavailable:
+    """The transaction may or may not be committed; `reason` is None if there was no answer in time."""
+    said = f"no answer within {settings.patience:.0f} s" if reason is None else f"no clear answer ({reason})"
+    if isinstance(reason, kafka.InvalidProducerIdMappingError):
+        said = (
+            "the cluster no longer knows it, as after transactional.id.expiration.ms (default: seven days) without a "
+            "transaction"
+        )
     return BusUnavailable(
-        f"{settings.url}: no answer to the commit of publisher {publisher!r} within {settings.patience:.0f} s: its "
-        "records may or may not become visible; open a new publisher of the same name and read what is there"
+        f"{settings.url}: transaction of publisher {publisher!r}: {said}; its records may or may not become visible: "
+        "open a new publisher of the same name and read what is there"
     )
 
 

@@ -27,11 +27,12 @@ _LOOK_UP_SECONDS = 1.0
 class Outbox:
     """Sends through `producer`, which by itself would accept any number of messages; here `send` blocks above 16 MiB.
 
-    With `keep_last`, `last` has the highest offset acknowledged per partition since `clear`.
+    With `publisher` these are transactions of that publisher, and `last` has the highest offset acknowledged per
+    partition since `clear`.
     """
 
     def __init__(
-        self, settings: KafkaSettings, producer: Any, partition_count: PartitionCount, keep_last: bool = False
+        self, settings: KafkaSettings, producer: Any, partition_count: PartitionCount, publisher: str | None = None
     ) -> None:
         self._settings = settings
         self._producer = producer
@@ -39,7 +40,7 @@ class Outbox:
         self._counts: dict[str, int] = {}
         self._unacknowledged: deque[tuple[Receipt, Any, str, int]] = deque()
         self._bytes = 0
-        self._keep_last = keep_last
+        self._publisher = publisher
         self.last: dict[ClientPartition, int] = {}
 
     def send(self, topic: str, message: Message, partition: int | None) -> Receipt:
@@ -54,7 +55,7 @@ class Outbox:
         try:
             future = self._producer.send(topic, value, key, list(headers), partition, timestamp_ms)
         except errors.KafkaError as error:
-            raise translate(error, self._settings, topic, "Write") from error
+            raise translate(error, self._settings, topic, "Write", self._publisher) from error
         receipt = Receipt()
         self._unacknowledged.append((receipt, future, topic, size))
         self._bytes += size
@@ -109,13 +110,13 @@ class Outbox:
                 return error, topic
         receipt.partition = result.partition
         receipt.offset = result.offset
-        if self._keep_last:
+        if self._publisher is not None:
             self.last[result.topic_partition] = result.offset
         return None
 
     def _translate(self, error: errors.KafkaError, topic: str) -> CgzslError:
         """A topic that was deleted meanwhile looks like a timeout, because the client waits for it to come back."""
-        failure = translate(error, self._settings, topic, "Write")
+        failure = translate(error, self._settings, topic, "Write", self._publisher)
         if isinstance(failure, BusUnavailable):
             try:
                 self._partition_count(topic, _LOOK_UP_SECONDS)

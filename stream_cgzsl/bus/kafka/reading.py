@@ -13,11 +13,12 @@ from kafka import TopicPartition as ClientPartition
 from kafka.structs import MemberState, OffsetAndMetadata
 
 from stream_cgzsl.bus.interface import Reader, Subscription
+from stream_cgzsl.bus.kafka.batches import read_safely
 from stream_cgzsl.bus.kafka.clients import open_client, resume_join
 from stream_cgzsl.bus.kafka.errors import partition_missing, translate, translating
 from stream_cgzsl.bus.kafka.settings import KafkaSettings
 from stream_cgzsl.bus.types import Record, TopicPartition
-from stream_cgzsl.errors import BusUnavailable, Expired, Refused
+from stream_cgzsl.errors import BusUnavailable, Expired
 from stream_cgzsl.schemas.message import Headers
 
 _log = logging.getLogger(__name__)
@@ -36,6 +37,7 @@ class _Poller:
     def __init__(self, settings: KafkaSettings, consumer: Any, partition_count: PartitionCount) -> None:
         self._settings = settings
         self._consumer = consumer
+        read_safely(consumer)
         self._partition_count = partition_count
         self._topics: set[str] = set()
         self._last_contact = time.monotonic()
@@ -46,15 +48,8 @@ class _Poller:
         self._last_contact = time.monotonic()
 
     def poll(self, timeout: float, max_records: int) -> list[Record]:
-        try:
-            with translating(self._settings, operation="Read"):
-                batches = self._consumer.poll(timeout_ms=int(timeout * 1000), max_records=max_records)
-        except UnicodeDecodeError as error:
-            raise Refused(
-                f"{self._settings.url}: a record of {', '.join(sorted(self._topics))} has a header name that is not "
-                "UTF-8; Kafka's protocol forbids that and the client cannot read past it: fix its producer and remove "
-                "the record"
-            ) from error
+        with translating(self._settings, operation="Read"):
+            batches = self._consumer.poll(timeout_ms=int(timeout * 1000), max_records=max_records)
         if batches:
             self._last_contact = time.monotonic()
             return [

@@ -15,7 +15,7 @@ from kafka.structs import OffsetAndMetadata
 
 from stream_cgzsl.bus.interface import Publisher, Writer
 from stream_cgzsl.bus.kafka.clients import close_producer, open_client
-from stream_cgzsl.bus.kafka.errors import outcome_unknown, translate
+from stream_cgzsl.bus.kafka.errors import outcome_unknown, translate, unwrapped
 from stream_cgzsl.bus.kafka.outbox import Outbox
 from stream_cgzsl.bus.kafka.reading import PartitionCount
 from stream_cgzsl.bus.kafka.settings import KafkaSettings
@@ -68,14 +68,14 @@ class KafkaPublisher(Publisher):
         self._open = False
         self._failure: CgzslError | None = None
         self._producer = open_client(KafkaProducer, settings, settings.publisher(name))
-        self._outbox = Outbox(settings, self._producer, partition_count, keep_last=True)
+        self._outbox = Outbox(settings, self._producer, partition_count, publisher=name)
         try:
             self._producer.init_transactions()
         except BaseException as error:
             close_producer(self._producer)
             if not isinstance(error, errors.KafkaError):
                 raise
-            raise self._translate(error) from error
+            raise self._translate(error, in_transaction=False) from error
 
     def begin(self) -> None:
         if self._failure is not None:
@@ -168,12 +168,15 @@ class KafkaPublisher(Publisher):
         if thread.is_alive():
             raise self._fail(outcome_unknown(self._settings, self._name))
         for error in raised:
-            if not isinstance(error, errors.KafkaError):
-                raise error
-            raise self._fail(self._translate(error)) from error
+            if isinstance(error, errors.KafkaError):
+                raise self._fail(self._translate(error)) from error
+            if isinstance(error, Exception):  # the client found itself in a state that it has no error for
+                raise self._fail(outcome_unknown(self._settings, self._name, error)) from error
+            raise error
 
-    def _translate(self, error: errors.KafkaError) -> CgzslError:
+    def _translate(self, error: errors.KafkaError, in_transaction: bool = True) -> CgzslError:
         """Only the transactional id or a group's offsets can be denied here; the latter need Read on their topics."""
-        if isinstance(error, errors.TransactionalIdAuthorizationFailedError):
+        if isinstance(unwrapped(error), errors.TransactionalIdAuthorizationFailedError):
             error = errors.TransactionalIdAuthorizationFailedError(self._name)  # the client's own names no id
-        return translate(error, self._settings, operation="Read")
+        publisher = self._name if in_transaction else None
+        return translate(error, self._settings, operation="Read", publisher=publisher)

@@ -8,6 +8,7 @@ that at the cost of one disk flush per commit.
 from __future__ import annotations
 
 import json
+import uuid
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from urllib.parse import parse_qs, unquote, urlsplit
@@ -65,6 +66,17 @@ class SqliteBus(Bus):
                         "INSERT INTO partitions (topic, number) VALUES (?, ?)",
                         [(spec.name, number) for number in range(spec.partitions)],
                     )
+                    db.execute("INSERT OR REPLACE INTO topic_ids VALUES (?, ?)", (spec.name, uuid.uuid4().hex))
+
+    def topic_ids(self, names: Iterable[str]) -> dict[str, str | None]:
+        names = list(names)
+        with translating(self.url):
+            there = {name for (name,) in self._db.execute("SELECT name FROM topics")}
+            ids = dict(self._db.execute("SELECT topic, id FROM topic_ids").fetchall())
+        for name in names:
+            if name not in there:
+                raise topic_missing(name, self.url)
+        return {name: ids.get(name) for name in names}
 
     def begin_offsets(self, topic: str) -> dict[int, int]:
         return {number: first for number, first, _ in self._partitions(topic)}

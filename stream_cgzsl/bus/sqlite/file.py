@@ -12,6 +12,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
+from stream_cgzsl.bus.sqlite.place import network_file_system, writer
 from stream_cgzsl.bus.types import TopicPartition
 from stream_cgzsl.errors import BusUnavailable, Refused, TopicMissing
 from stream_cgzsl.runtime.file_lock import FileLock
@@ -20,6 +21,7 @@ from stream_cgzsl.schemas.message import Headers
 OFFSET_BITS = 40
 MAX_VALUE_BYTES = 64 * 1024 * 1024
 _LOCK_SECONDS = 60.0
+_JOURNAL = "PRAGMA journal_mode = WAL"
 
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS topics (name TEXT PRIMARY KEY, partitions INTEGER NOT NULL, cleanup TEXT NOT NULL,
@@ -31,6 +33,7 @@ CREATE TABLE IF NOT EXISTS records (place INTEGER PRIMARY KEY, ms INTEGER NOT NU
     key BLOB, headers BLOB, value BLOB);
 CREATE TABLE IF NOT EXISTS committed (grp TEXT, topic TEXT, partition INTEGER, next INTEGER NOT NULL,
     PRIMARY KEY (grp, topic, partition)) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS topic_ids (topic TEXT PRIMARY KEY, id TEXT NOT NULL) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS publishers (name TEXT PRIMARY KEY, epoch INTEGER NOT NULL) WITHOUT ROWID;
 """
 
@@ -44,6 +47,12 @@ class SqliteFile:
         self._synchronous = synchronous
         if not path.parent.is_dir():
             raise BusUnavailable(f"{self.url}: the folder {path.parent} does not exist; create it first")
+        network = network_file_system(path.resolve())
+        if network is not None:
+            raise Refused(
+                f"{self.url}: it would be on a network file system ({network}), where processes cannot share an SQLite "
+                "file safely; put it on a local disk, or use Kafka"
+            )
         lock = FileLock(path, "create")
         try:
             lock.acquire(_LOCK_SECONDS)  # two processes that create it at once would get a locked error
@@ -63,7 +72,13 @@ class SqliteFile:
             db.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, 2 * MAX_VALUE_BYTES)  # the file may come from someone else
             db.execute("PRAGMA trusted_schema = OFF")  # so its schema must not call functions
             db.execute("PRAGMA page_size = 16384")  # an 8 kB vector fits one page
-            db.execute("PRAGMA journal_mode = WAL")
+            (journal,) = db.execute(_JOURNAL).fetchone()
+            if journal != "wal":  # SQLite says no more than that
+                db.close()
+                raise Refused(
+                    f"{self.url}: SQLite cannot keep a write-ahead log here (its journal mode is {journal!r}), as on "
+                    "some network file systems; put the file on a local disk"
+                )
             db.execute(f"PRAGMA synchronous = {self._synchronous}")
             db.execute("PRAGMA cache_size = -16000")
         return db
@@ -109,7 +124,7 @@ def translate(error: sqlite3.Error, url: str) -> BusUnavailable | Refused:
     if "readonly" in text or "not a database" in text or "permission" in text.lower():
         return Refused(f"{url}: {text}; is this the right file, and may this user write to it and its folder?")
     advice = {
-        "locked": "another process holds the file's write lock; end it, or wait",
+        "locked": writer(Path(url.removeprefix("sqlite:///"))) or "another process holds the file's write lock",
         "unable to open": "the folder does not exist or is not writable",
         "full": "the disk is full: free some space, nothing acknowledged was lost",
         "disk I/O": "the disk is full, failing or gone: check it, nothing acknowledged was lost",

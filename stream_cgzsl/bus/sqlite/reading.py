@@ -18,7 +18,6 @@ from stream_cgzsl.bus.sqlite.file import (
 )
 from stream_cgzsl.bus.types import Record, TopicPartition
 from stream_cgzsl.errors import Expired
-from stream_cgzsl.runtime.file_lock import FileLock
 
 if TYPE_CHECKING:
     from stream_cgzsl.bus.sqlite.bus import SqliteBus
@@ -113,7 +112,7 @@ class SqliteReader(Reader):
 class SqliteSubscription(Subscription):
     """There is no rebalancing: the first member of a group owns every partition, the others stand by.
 
-    Ownership is a lock of the operating system, which is released when its process ends, however it ends.
+    Another takes over when the owner's process ends, or when it has not moved for the session timeout.
     """
 
     def __init__(self, bus: SqliteBus, topic: str, group: str) -> None:
@@ -122,41 +121,51 @@ class SqliteSubscription(Subscription):
         self._group = group
         self._db = bus.file.open()
         self._reader: SqliteReader | None = None
-        self._lock = FileLock(bus.file.path, f"{group}.{topic}")
+        self._lock = bus.lock(f"{group}.{topic}", topic)
         bus.end_offsets(topic)  # raises if the topic is missing
 
     def poll(self, timeout: float, max_records: int = 1000) -> list[Record]:
-        if self._reader is None:
+        reader = self._owned()
+        if reader is None:
             if not self._lock.acquire(timeout):
                 return []
             resume = self._bus.committed(self._group, self._topic)
             first = self._bus.begin_offsets(self._topic)
-            self._reader = SqliteReader(
+            reader = self._reader = SqliteReader(
                 self._bus.file,
                 {TopicPartition(self._topic, number): resume.get(number, start) for number, start in first.items()},
             )
-        return self._reader.poll(timeout, max_records)
+        return reader.poll(timeout, max_records)
+
+    def _owned(self) -> SqliteReader | None:
+        """What the owner reads with; None for a standby, and for an owner that has lost its place."""
+        if self._reader is not None and not self._lock.held():
+            self._reader.close()
+            self._reader = None
+        return self._reader
 
     def commit(self, offsets: Mapping[TopicPartition, int]) -> None:
         with transaction(self._db, self._bus.url) as db:
-            commit_offsets(db, self._group, offsets)
+            if self._owned() is not None:
+                commit_offsets(db, self._group, offsets)
 
     def commit_soon(self, offsets: Mapping[TopicPartition, int]) -> None:
         self.commit(offsets)
 
     def assignment(self) -> frozenset[TopicPartition]:
-        if self._reader is None:
+        if self._owned() is None:
             return frozenset()
         return frozenset(TopicPartition(self._topic, number) for number in self._bus.end_offsets(self._topic))
 
     def lag(self) -> int:
-        if self._reader is None:
+        reader = self._owned()
+        if reader is None:
             return 0
         ends = self._bus.end_offsets(self._topic)
-        return sum(end - self._reader.position(TopicPartition(self._topic, number)) for number, end in ends.items())
+        return sum(end - reader.position(TopicPartition(self._topic, number)) for number, end in ends.items())
 
     def close(self) -> None:
         if self._reader is not None:
             self._reader.close()
-        self._lock.release()
+        self._lock.close()
         self._db.close()

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import socket
 import subprocess
 import sys
 import threading
 import time
 import uuid
 from collections.abc import Iterator
+from contextlib import ExitStack
 
 import pytest
 from kafka import KafkaAdminClient
@@ -258,6 +260,15 @@ def test_a_reader_reports_that_its_topic_was_deleted(bus: KafkaBus, admin: Kafka
 def test_an_address_where_nothing_listens_is_reported_with_possible_causes() -> None:
     with pytest.raises(BusUnavailable, match=r"127\.0\.0\.1:1 within 1 s .*ECONNREFUSED.*may not be running"):
         connect("kafka://127.0.0.1:1?patience_ms=1000")
+
+
+def test_hosts_that_accept_connections_and_never_answer_are_passed_over(kafka_url: str) -> None:
+    """As a broker whose process is stopped."""
+    with ExitStack() as stack:
+        hung = [stack.enter_context(socket.create_server(("127.0.0.1", 0))) for _ in range(3)]
+        hosts = [f"127.0.0.1:{each.getsockname()[1]}" for each in hung]
+        for _ in range(4):
+            connect(f"kafka://{','.join(hosts)},{kafka_url.removeprefix('kafka://')}").close()
 
 
 @pytest.mark.slow

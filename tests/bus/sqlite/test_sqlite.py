@@ -4,16 +4,20 @@ from __future__ import annotations
 
 import random
 import signal
+import sqlite3
 import subprocess
 import sys
 import threading
 import time
 from collections import Counter
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 
 from stream_cgzsl.bus import Bus, TopicPartition, TopicSpec, connect
+from stream_cgzsl.bus.sqlite import file as sqlite_file
+from stream_cgzsl.bus.sqlite.place import network_file_system
 from stream_cgzsl.errors import BusUnavailable, Refused, UsageError
 from stream_cgzsl.schemas.message import Message
 
@@ -131,3 +135,48 @@ def test_a_file_that_is_not_a_bus_is_left_unchanged(tmp_path: Path) -> None:
     with pytest.raises(Refused, match=r"notes\.txt"):
         connect(f"sqlite:///{path}")
     assert path.read_text().startswith("these are my notes")
+
+
+def test_topics_of_a_file_from_before_there_were_ids_have_none(tmp_path: Path) -> None:
+    url = f"sqlite:///{tmp_path / 'bus.db'}"
+    with connect(url) as bus:
+        bus.create([TopicSpec("old")])
+    with closing(sqlite3.connect(tmp_path / "bus.db")) as db:
+        db.execute("DROP TABLE topic_ids")
+    with connect(url) as bus:
+        bus.create([TopicSpec("old"), TopicSpec("new")])
+        ids = bus.topic_ids(["old", "new"])
+        assert (ids["old"], ids["new"] is None) == (None, False)
+
+
+@pytest.mark.parametrize(
+    ("path", "kind"),
+    [
+        ("/home/user/bus.db", None),
+        ("/home/shared/bus.db", "nfs4"),
+        ("/home/shared/local/bus.db", None),
+        ("/home/sharedish/bus.db", None),
+        ("/mnt/my disk/bus.db", "cifs"),
+        ("/srv/bus.db", "fuse.sshfs"),
+    ],
+)
+def test_a_network_file_system_is_recognised(path: str, kind: str | None) -> None:
+    mounts = (
+        "/dev/vda / ext4 rw 0 0\nhost:/x /home/shared nfs4 rw 0 0\n/dev/vdb /home/shared/local xfs rw 0 0\n"
+        "//host/y /mnt/my\\040disk cifs rw 0 0\nz: /srv fuse.sshfs rw 0 0\n"
+    )
+    assert network_file_system(Path(path), mounts) == kind
+
+
+def test_a_file_on_a_network_file_system_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sqlite_file, "network_file_system", lambda _: "nfs4")
+    with pytest.raises(Refused, match=r"bus\.db.*nfs4.*on a local disk"):
+        connect(f"sqlite:///{tmp_path / 'bus.db'}")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_file_that_cannot_have_a_write_ahead_log_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As on a file system without shared memory: SQLite then goes on without one, and does not say so."""
+    monkeypatch.setattr(sqlite_file, "_JOURNAL", "PRAGMA journal_mode = DELETE")
+    with pytest.raises(Refused, match=r"journal mode is 'delete'.*on a local disk"):
+        connect(f"sqlite:///{tmp_path / 'bus.db'}")
