@@ -117,7 +117,8 @@ class LedgerRecord(Event, Ours):
     """One window: its inputs, its result, and where the result is.
 
     `policy` is what closed the window, `reason` is for people; records of older versions have no `policy`. `ranges` is
-    per role (attributes, features, control) and partition. `inputs` is the sha256 of the accepted inputs in training
+    per role (attributes, features, control) and partition. The genesis has the bus's ids of topics in `topic_ids`, per
+    role, where it knows any. `inputs` is the sha256 of the accepted inputs in training
     order. `configuration` is here if it changed; its digest always is. With `update`, `projections` are only what
     changed. `to` is the generation that a rollback restored, `losses` the last value of each loss term in training,
     `until_ms` the end of an event-time window.
@@ -136,6 +137,7 @@ class LedgerRecord(Event, Ours):
     policy: Name | None = None
     reason: Name
     genesis: Genesis | None = None
+    topic_ids: dict[Name, Name] = Field(default_factory=dict)
     ranges: dict[Name, dict[Partition, Range]] = Field(default_factory=dict)
     holdout: dict[Partition, Count] = Field(default_factory=dict)
     inputs: Sha256 | None = None

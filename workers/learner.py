@@ -43,6 +43,7 @@ from stream_cgzsl.windows.commit import Commit, write_commit
 from stream_cgzsl.windows.cuts import Cut
 from stream_cgzsl.windows.gaps import Gap
 from stream_cgzsl.windows.gather import Gathered, Gatherer
+from stream_cgzsl.windows.identity import refuse_changed_topics, topic_ids
 from stream_cgzsl.windows.ledger import Incomplete
 from stream_cgzsl.windows.offsets import Ends, ends_of
 from stream_cgzsl.windows.planner import Planner, Policies, empty_cut
@@ -109,7 +110,7 @@ class LearnerWorker(LeaderWorker[LearnerMetrics]):
         recorded = Ledger.open(self._bus, self._topics) or self._begin(publisher)
         self._generation = self._newest(recorded.last)
         restorer = Restorer(self._bus, self._topics, recorded, self._device, self._alive, self._rebuild)
-        self._starts(recorded.last)
+        self._starts(recorded)
         learner = self._restore(publisher, restorer)
         if self._rebuild:
             learner = self._window(publisher, restorer, learner, empty_cut(recorded.last, "describe", "rebuild"))
@@ -230,7 +231,7 @@ class LearnerWorker(LeaderWorker[LearnerMetrics]):
             return learner, replace(outcome, error=f"generation {cut.to} cannot be restored: {error}")
 
     def _read(self, recorded: Ledger, learner: StreamLearner, cut: Cut) -> Gathered:
-        starts, gap = self._starts(recorded.last)
+        starts, gap = self._starts(recorded)
         ends = {
             role: {p: max(end, starts[role].get(p, 0)) for p, end in spans.items()} for role, spans in cut.ends.items()
         }
@@ -239,9 +240,10 @@ class LearnerWorker(LeaderWorker[LearnerMetrics]):
         gathered = gatherer.gather(number, starts, ends, learner.live, learner.known_ids, self._alive, late, limit)
         return replace(gathered, ranges=gap.note(gathered.ranges))
 
-    def _starts(self, last: LedgerRecord) -> tuple[Ends, Gap]:
+    def _starts(self, recorded: Ledger) -> tuple[Ends, Gap]:
         """Where the next window starts, and what expired before it. Raises `Expired` unless that is accepted."""
-        starts = ends_of(last)
+        refuse_changed_topics(self._bus, self._topics, recorded)
+        starts = ends_of(recorded.last)
         gap = Gap.find(self._bus, self._topics, starts)
         if not self._accept_loss:
             gap.refuse(self._topics, starts)
@@ -271,6 +273,7 @@ class LearnerWorker(LeaderWorker[LearnerMetrics]):
             kind="genesis",
             reason="genesis",
             genesis=genesis,
+            topic_ids=topic_ids(self._bus, self._topics),
             ranges=first,
             holdout=self._bus.begin_offsets(self._topics["holdout"]),
             configured=0,

@@ -15,6 +15,7 @@ from stream_cgzsl.history.restore import configuration_of
 from stream_cgzsl.schemas import DeadLetter, InvalidEvent, LedgerRecord, Range, decode
 from stream_cgzsl.serving.generation_io import GenerationLoader
 from stream_cgzsl.windows import ledger
+from stream_cgzsl.windows.identity import changed_topics
 from stream_cgzsl.windows.recorded import Ledger
 
 _ROLES = ("attributes", "features", "control")
@@ -47,7 +48,7 @@ def check(bus: Bus, topics: Topics, alive: Callable[[], None] = lambda: None) ->
     recorded = Ledger.open(bus, topics)
     if recorded is None:
         return Findings()
-    findings = Findings(windows=recorded.last.number)
+    findings = Findings(windows=recorded.last.number, problems=changed_topics(bus, topics, recorded))
     letters = _letter_offsets(bus, topics, findings)
     partitions = [
         _Partition(bus, topics, role, partition, letters, findings)

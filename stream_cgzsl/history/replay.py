@@ -20,6 +20,7 @@ from stream_cgzsl.serving.generation import Generation
 from stream_cgzsl.serving.generation_io import load_generation
 from stream_cgzsl.windows.gaps import expired_ranges
 from stream_cgzsl.windows.gather import Gathered
+from stream_cgzsl.windows.identity import refuse_changed_topics
 from stream_cgzsl.windows.ledger import Incomplete
 from stream_cgzsl.windows.recorded import Ledger
 
@@ -80,6 +81,7 @@ def verify(
     last = ledger.last.number if until is None else until
     if not 1 <= first <= last <= ledger.last.number:
         raise UsageError(f"{bus.url}: the ledger has windows 1 to {ledger.last.number}, not {first} to {last}")
+    refuse_changed_topics(bus, topics, ledger)
     restorer = Restorer(bus, topics, ledger, device, alive, rebuild=first == 1, strict=False)
     verifier = _Verifier(restorer, environment(device))
     learner: StreamLearner | None = None

@@ -24,6 +24,7 @@ class Ledger:
         self._bus = bus
         self._topic = topics["windows"]
         self.genesis: Genesis = genesis_in(first, bus, topics)
+        self.topic_ids = first.topic_ids
         self._configuration: tuple[int, dict[str, Any] | None] = (first.number, first.configuration)
         self.last = last
         self.last = self.complete(last)

@@ -105,6 +105,7 @@ EVENTS: dict[type[Event], st.SearchStrategy[Event]] = {
         kind=st.sampled_from(["genesis", "train", "describe", "failed", "rollback"]),
         policy=_maybe(names),
         reason=names,
+        topic_ids=st.dictionaries(names, names, max_size=2),
         genesis=_maybe(
             _builds(
                 Genesis,
