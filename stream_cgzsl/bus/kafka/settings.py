@@ -29,14 +29,14 @@ OPTIONS = {
     "key_password": "the private key's password",
     "session_timeout_ms": "how long a silent member of a group keeps its partitions (default 15000)",
     "patience_ms": "how long to wait for a broker that is down, for example restarting (default 30000)",
+    "transaction_timeout_ms": "how long a commit may take (default 120000; brokers allow transaction.max.timeout.ms)",
 }
-_MILLISECONDS = {"session_timeout_ms": 15_000, "patience_ms": 30_000}
+_MILLISECONDS = {"session_timeout_ms": 15_000, "patience_ms": 30_000, "transaction_timeout_ms": 120_000}
 _SECURITY = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
 _MECHANISMS = ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512")
 _SECRETS = ("password", "key_password")
 
 MAX_RECORD_BYTES = 8 * 1024 * 1024
-_TRANSACTION_SECONDS = 120
 _CONNECT_MS = 8_000
 
 
@@ -49,6 +49,7 @@ class KafkaSettings:
     security: str
     session_timeout_ms: int
     patience_ms: int
+    transaction_timeout_ms: int
     _connection: Mapping[str, Any]
 
     @classmethod
@@ -141,7 +142,7 @@ class KafkaSettings:
 
     def publisher(self, name: str) -> dict[str, Any]:
         """A producer with `name` as its transactional id."""
-        return {**self.producer(), "transactional_id": name, "transaction_timeout_ms": _TRANSACTION_SECONDS * 1000}
+        return {**self.producer(), "transactional_id": name, "transaction_timeout_ms": self.transaction_timeout_ms}
 
 
 def addresses(url: str) -> tuple[str, ...]:
