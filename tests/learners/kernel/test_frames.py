@@ -177,6 +177,7 @@ def bytes_of(made: Generation | Delta) -> tuple[object, ...]:
     return (type(made), made.number, made.class_ids, head, *(array.tobytes() for array in arrays))
 
 
+@pytest.mark.slow
 @spaces
 @pytest.mark.parametrize("options", [{}, {"half_life": 2.0}, {"landmarks": 17}], ids=str)
 def test_restored_before_any_window_the_rest_is_the_same(space: Space, options: dict[str, Any]) -> None:
