@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 REASONS: dict[str, str] = {
-    "unreadable": "No client can read the record: its batch is too large when decompressed, or damaged by its producer.",
+    "unreadable": "No client can read the record: it is damaged, or its batch is too large when decompressed.",
     "too-large": "The value is larger than any decoder reads.",
     "empty-value": "The value is empty on a topic where that means nothing.",
     "not-utf8": "The key or one of our headers is not UTF-8 text.",
