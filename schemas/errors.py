@@ -26,7 +26,7 @@ STREAM_REASONS: dict[str, str] = {
     "wrong-dimension": "The vector does not have this stream's dimension.",
     "negative-feature": "A number is negative, and this stream's features are not signed.",
     "unknown-generation": "A rollback to a generation that does not exist.",
-    "cut-beyond-end": "A boundary's cut is beyond the end of a topic.",
+    "cut-beyond-end": "A boundary's cut is beyond the end of a topic, and was for a minute.",
 }
 """Why a worker refuses a valid event: it does not fit the stream."""
 
