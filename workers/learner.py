@@ -81,7 +81,8 @@ class LearnerWorker(LeaderWorker[LearnerMetrics]):
             raise UsageError(
                 f"{settings.learner!r} keeps every example and is for benchmarks only; choose another --learner"
             )
-        self._configuration = Configuration(settings.learner, settings.options, int(settings.memory_gb * 1e9))
+        memory, decoders = int(settings.memory_gb * 1e9), topics.training_decoders()
+        self._configuration = Configuration(settings.learner, settings.options, memory, decoders)
         self._generation: Generation | None = None
         self._backlog = Backlog(metrics)
         metrics.active.set_function(lambda: float(self._is_leader()))

@@ -12,7 +12,7 @@ from typing import Any
 
 from stream_cgzsl.bus import Bus, connect
 from stream_cgzsl.bus.topics import Topics
-from stream_cgzsl.cli.flags import STREAM, add, settings_from, topics_from
+from stream_cgzsl.cli.flags import DECODING, STREAM, add, decoding_topics, settings_from
 from stream_cgzsl.errors import UsageError
 from stream_cgzsl.runtime.settings import pairs
 from stream_cgzsl.schemas import LedgerRecord
@@ -32,7 +32,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="learner=NAME, or an option of the learner; may be repeated",
     )
     parser.add_argument("--to", metavar="PREFIX", help="with --with: publish the result under this prefix")
-    add(parser, (*STREAM, "device", "threads"))
+    add(parser, STREAM, DECODING, ("device", "threads"))
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -41,7 +41,7 @@ def run(arguments: argparse.Namespace) -> int:
     from stream_cgzsl.windows.ledger import read_all
 
     settings = settings_from(arguments)
-    topics = topics_from(settings)
+    topics = decoding_topics(settings)
     if arguments.verify and arguments.overrides:
         raise UsageError("--verify compares with the ledger, --with changes what is learned: choose one")
     if arguments.to and not arguments.overrides:
@@ -82,7 +82,7 @@ def _what_if(bus: Bus, topics: Topics, records: list[LedgerRecord], arguments: a
     changes: dict[str, Any] = pairs(arguments.overrides, "--with")
     learner = changes.pop("learner", old.learner)
     options = {**(old.options if learner == old.learner else {}), **changes}
-    configuration = Configuration(learner, options, old.memory_bytes)
+    configuration = Configuration(learner, options, old.memory_bytes, topics.training_decoders())
     with ExitStack() as stack:
         into = None
         if arguments.to is not None:

@@ -9,7 +9,7 @@ from functools import cached_property
 
 from stream_cgzsl.bus import Bus
 from stream_cgzsl.bus.topics import Topics
-from stream_cgzsl.errors import BrokenLedger, Expired
+from stream_cgzsl.errors import BrokenLedger, Expired, UsageError
 from stream_cgzsl.history.stream_learner import Configuration, Outcome, Step, StreamLearner, apply_window
 from stream_cgzsl.learners.interface import SILENT, Monitor
 from stream_cgzsl.schemas import LedgerRecord
@@ -79,6 +79,7 @@ class Restorer:
 
     def gather(self, learner: StreamLearner, record: LedgerRecord) -> Gathered:
         """The window of a ledger record, read again from its ranges."""
+        self._check_decoders(record.number)
         budget = self._configuration_of(record.number).memory_bytes
         gatherer = Gatherer(self.bus, self.topics, genesis_of(self.records), budget)
         starts = {
@@ -92,6 +93,16 @@ class Restorer:
         except Expired as error:
             gone = ", ".join(expired_ranges(self.bus, self.topics, record)) or str(error)
             raise Expired(f"window {record.number} cannot be trained again: {gone}") from error
+
+    def _check_decoders(self, number: int) -> None:
+        """Raises `UsageError` where the window was read with other decoders than are named now."""
+        then, now = configuration_at(self.records, number).decoders, self.topics.training_decoders()
+        if then != now:
+            named = " ".join(f"--decoder {role}={name}" for role, name in then.items()) or "no --decoder"
+            raise UsageError(
+                f"window {number} was read with {named} for attributes and features, and is read again the same way: "
+                "name these"
+            )
 
     def from_snapshot(self, record: LedgerRecord) -> StreamLearner:
         """The learner after the window of `record`, from its own snapshot. Raises `Incomplete` when that is gone."""

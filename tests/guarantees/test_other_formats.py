@@ -1,0 +1,120 @@
+"""A pipeline's own format on all four topics: learned, answered, evaluated; replayed only with the same decoder."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from contextlib import ExitStack
+from pathlib import Path
+
+import numpy as np
+import pytest
+from helpers import (
+    CLASSES,
+    NO_DESCRIBE,
+    Array,
+    Producer,
+    description,
+    letters,
+    new_bus,
+    process,
+    questions_about,
+    rows_of,
+    settings_for,
+    wait_for_answers,
+    wait_for_window,
+)
+from patience import until
+
+from stream_cgzsl.bus import Bus
+from stream_cgzsl.bus.topics import Topics
+from stream_cgzsl.cli import main
+from stream_cgzsl.runtime.settings import Settings, variable
+from stream_cgzsl.schemas import Message, decode
+from stream_cgzsl.serving.generation_io import load_generation
+from stream_cgzsl.windows import ledger
+
+FORMAT = '''
+def read(key, value, headers):
+    """`class;1 2 3`: a class, or a request, and its numbers."""
+    name, _, numbers = value.decode().partition(";")
+    field = "request_id" if name.startswith("q/") else "class_id"
+    return {field: name, "vector": [float(number) for number in numbers.split()]}
+'''
+
+SEEN, UNSEEN = CLASSES[:4], CLASSES[4]
+
+
+@pytest.fixture
+def stream(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[Bus, Topics, Settings]]:
+    for name in Settings.model_fields:
+        monkeypatch.delenv(variable(name), raising=False)
+    (tmp_path / "my_format.py").write_text(FORMAT)
+    monkeypatch.setenv("PYTHONPATH", f"{tmp_path}:{Path(__file__).parents[2]}")
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.delitem(sys.modules, "my_format", raising=False)
+    topics = Topics("t")
+    with new_bus(f"sqlite:///{tmp_path / 'bus.db'}", 2, topics) as bus:
+        decoder = dict.fromkeys(("attributes", "features", "samples", "holdout"), "my_format:read")
+        yield bus, topics, settings_for(bus, topics, decoder=decoder, **NO_DESCRIBE)
+
+
+def message(name: str, vector: Array) -> Message:
+    return Message(None, f"{name};{' '.join(map(str, vector.tolist()))}".encode())
+
+
+def test_a_format_of_its_own_is_learned_answered_and_replayed(
+    stream: tuple[Bus, Topics, Settings], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    bus, topics, settings = stream
+    producer = Producer(bus, topics)
+    producer.send("attributes", *(message(c, description(c).vector) for c in CLASSES[:5]))
+    producer.send("features", Message(None, b"\xff"), partition=1)
+    producer.send("features", *(message(c, row) for c in SEEN for row in rows_of(c, 10, purpose=1)), partition=0)
+    producer.send("holdout", *(message(c, row) for c in SEEN for row in rows_of(c)), Message(b"k", b"\xff"))
+    questions = questions_about(*SEEN, UNSEEN)
+    producer.send("samples", *(message(name, row) for name, row in questions.items()), Message(b"broken", b"\xff"))
+    producer.boundary()
+    with ExitStack() as stack:
+        workers = [
+            stack.enter_context(process(command, settings, tmp_path / f"{command}.log"))
+            for command in ("learn", "evaluate")
+        ]
+
+        def alive() -> None:
+            logs = "".join(path.read_text() for path in tmp_path.glob("*.log"))
+            assert all(worker.poll() is None for worker in workers), logs
+
+        wait_for_window(bus, 1, topics, alive)
+        workers.append(stack.enter_context(process("score", settings, tmp_path / "score.log")))
+        answers = wait_for_answers(bus, [*questions, "broken"], topics, alive)
+        until(lambda: bus.end_offsets(topics["evaluations"])[0] > 0, "an evaluation")
+        until(lambda: len(letters(bus, topics)) == 3, "three dead letters")
+    records = ledger.read_all(bus, topics)
+    generation = load_generation(bus, topics, records[1])
+    assert (records[1].seen, records[1].unseen) == (4, 1)
+    best = generation.classify(np.stack(list(questions.values())), 1).indices[:, 0]
+    assert [answers[name].class_id for name in questions] == [generation.class_ids[index] for index in best]
+    assert answers["broken"].status == "invalid"
+    found = sorted((letter.topic, letter.partition, letter.offset, letter.reason) for letter in letters(bus, topics))
+    assert [(topic, reason) for topic, *_, reason in found] == [
+        ("t.features", "undecodable"),
+        ("t.holdout", "undecodable"),
+        ("t.samples", "undecodable"),
+    ]
+    assert found[0][1:3] == (1, 0)
+    (evaluation,) = ledger.read_topic(bus, topics["evaluations"])
+    assert decode("evaluations", evaluation.key, evaluation.value, evaluation.headers).samples == 20  # type: ignore[attr-defined]
+
+    # ---- the ledger knows the decoders of what was learned
+    assert (records[0].configuration or {})["decoders"] == dict.fromkeys(("attributes", "features"), "my_format:read")
+    replay = ["replay", "--bus", bus.url, "--prefix", "t"]
+    assert main([*replay, "--decoder", "my_format:read"]) == 0
+    assert "1 identical" in capsys.readouterr().out
+    assert main(replay) == 2
+    assert capsys.readouterr().err == (
+        "stream-cgzsl: window 1 was read with --decoder attributes=my_format:read --decoder features=my_format:read "
+        "for attributes and features, and is read again the same way: name these\n"
+    )
+    assert main([*replay, "--decoder", "features=my_format:other"]) == 2
+    assert "'other' does not exist there" in capsys.readouterr().err
