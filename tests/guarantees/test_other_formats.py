@@ -35,8 +35,13 @@ from stream_cgzsl.serving.generation_io import load_generation
 from stream_cgzsl.windows import ledger
 
 FORMAT = '''
+from pathlib import Path
+
+
 def read(key, value, headers):
     """`class;1 2 3`: a class, or a request, and its numbers."""
+    if not Path(__file__).with_name("registry").exists():
+        raise ConnectionError("the registry is not there")
     name, _, numbers = value.decode().partition(";")
     field = "request_id" if name.startswith("q/") else "class_id"
     return {field: name, "vector": [float(number) for number in numbers.split()]}
@@ -85,6 +90,9 @@ def test_a_format_of_its_own_is_learned_answered_and_replayed(
             logs = "".join(path.read_text() for path in tmp_path.glob("*.log"))
             assert all(worker.poll() is None for worker in workers), logs
 
+        log = tmp_path / "learn.log"
+        until(lambda: "the registry is not there; trying again in" in log.read_text(), "a learner that waits")
+        (tmp_path / "registry").touch()
         wait_for_window(bus, 1, topics, alive)
         workers.append(stack.enter_context(process("score", settings, tmp_path / "score.log")))
         answers = wait_for_answers(bus, [*questions, "broken"], topics, alive)
