@@ -13,6 +13,7 @@ from typing import Any
 from stream_cgzsl.bus import Bus, connect
 from stream_cgzsl.bus.topics import Topics
 from stream_cgzsl.cli.flags import DECODING, STREAM, add, decoding_topics, settings_from
+from stream_cgzsl.cli.progress import progress
 from stream_cgzsl.errors import UsageError
 from stream_cgzsl.runtime.settings import pairs
 from stream_cgzsl.schemas import LedgerRecord
@@ -64,9 +65,13 @@ def _verify(bus: Bus, topics: Topics, records: list[LedgerRecord], arguments: ar
     from stream_cgzsl.history.replay import exit_code, verify
 
     verdicts = []
-    for replayed in verify(bus, topics, records, device, arguments.first, arguments.until):
-        print(f"window {replayed.number:4} {replayed.kind:9} {replayed.verdict.value}: {replayed.detail}", flush=True)
-        verdicts.append(replayed.verdict)
+    last = len(records) - 1 if arguments.until is None else arguments.until
+    with progress() as show:
+        for replayed in verify(bus, topics, records, device, arguments.first, arguments.until):
+            verdict = f"{replayed.verdict.value}: {replayed.detail}"
+            print(f"window {replayed.number:4} {replayed.kind:9} {verdict}", flush=True)
+            verdicts.append(replayed.verdict)
+            show("windows", len(verdicts), last - arguments.first + 1)
     print(", ".join(f"{verdicts.count(verdict)} {verdict.value}" for verdict in dict.fromkeys(verdicts)))
     return exit_code(verdicts)
 
@@ -83,6 +88,7 @@ def _what_if(bus: Bus, topics: Topics, records: list[LedgerRecord], arguments: a
     learner = changes.pop("learner", old.learner)
     options = {**(old.options if learner == old.learner else {}), **changes}
     configuration = Configuration(learner, options, old.memory_bytes, topics.training_decoders())
+    last = len(records) - 1 if arguments.until is None else arguments.until
     with ExitStack() as stack:
         into = None
         if arguments.to is not None:
@@ -91,7 +97,9 @@ def _what_if(bus: Bus, topics: Topics, records: list[LedgerRecord], arguments: a
             if bus.end_offsets(target["windows"])[0]:
                 raise UsageError(f"{bus.url}: the prefix {arguments.to!r} has a ledger already; choose another")
             into = (stack.enter_context(bus.publisher(f"{arguments.to}.learner")), target)
+        show = stack.enter_context(progress())
         for window in relearn(bus, topics, records, configuration, device, arguments.until, into):
             result = window.error or window.generation.digest[:12]
             print(f"window {window.number:4} {window.kind:9} {result}", flush=True)
+            show("windows", window.number, last)
     return 0

@@ -37,9 +37,16 @@ class Findings:
     problems: list[str] = field(default_factory=list)
 
 
-def check(bus: Bus, topics: Topics, alive: Callable[[], None] = lambda: None) -> Findings:
+def check(
+    bus: Bus,
+    topics: Topics,
+    alive: Callable[[], None] = lambda: None,
+    report: Callable[[str, int, int], None] = lambda *_: None,
+) -> Findings:
     """Checks that ranges of consecutive windows abut, that counts add up, that every record still on the bus is in
     exactly one window, that every invalid one has its dead letter, and that digests match. Reads every input once.
+
+    `report` is told what is being checked, how much of it is done, and of how much.
     """
     records = ledger.read_all(bus, topics)
     findings = Findings(windows=max(0, len(records) - 1))
@@ -49,7 +56,7 @@ def check(bus: Bus, topics: Topics, alive: Callable[[], None] = lambda: None) ->
     for role in _ROLES:
         for partition in bus.end_offsets(topics[role]):
             alive()
-            _Partition(bus, topics[role], partition, letters, findings).check(role, records)
+            _Partition(bus, topics[role], partition, letters, findings, report).check(role, records)
     for record in records:
         alive()
         if record.configuration_digest != configuration_at(records, record.number).digest:
@@ -58,17 +65,26 @@ def check(bus: Bus, topics: Topics, alive: Callable[[], None] = lambda: None) ->
             )
         if record.number:
             _check_result(bus, topics, record, findings)
+            report("generations", record.number, findings.windows)
     return findings
 
 
 class _Partition:
     """One partition of an input topic, through all windows."""
 
-    def __init__(self, bus: Bus, topic: str, partition: int, letters: LetterOffsets, findings: Findings) -> None:
+    def __init__(
+        self,
+        bus: Bus,
+        topic: str,
+        partition: int,
+        letters: LetterOffsets,
+        findings: Findings,
+        report: Callable[[str, int, int], None],
+    ) -> None:
         self._findings = findings
         self._tp = TopicPartition(topic, partition)
         self._begin, self._end = bus.begin_offsets(topic)[partition], bus.end_offsets(topic)[partition]
-        self._offsets = _offsets(bus, self._tp, self._begin, self._end)
+        self._offsets = _offsets(bus, self._tp, self._begin, self._end, report)
         self._letters = letters.get(self._tp, [])
 
     def check(self, role: str, records: list[LedgerRecord]) -> None:
@@ -118,7 +134,9 @@ class _Partition:
         self._findings.problems.append(text)
 
 
-def _offsets(bus: Bus, tp: TopicPartition, begin: int, end: int) -> Iterator[int]:
+def _offsets(
+    bus: Bus, tp: TopicPartition, begin: int, end: int, report: Callable[[str, int, int], None]
+) -> Iterator[int]:
     """The offsets of the records that still exist."""
     if begin >= end:
         return
@@ -126,6 +144,7 @@ def _offsets(bus: Bus, tp: TopicPartition, begin: int, end: int) -> Iterator[int
         while reader.position(tp) < end:
             for record in reader.poll(1.0):
                 yield record.offset
+            report(f"{tp.topic}/{tp.partition}", min(reader.position(tp), end) - begin, end - begin)
 
 
 def _letter_offsets(bus: Bus, topics: Topics, findings: Findings) -> LetterOffsets:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -46,11 +47,15 @@ class Restorer:
         its records are gone.
         """
         learner = self._base(number)
-        for record in self.records[learner.number + 1 : number + 1]:
+        first, started = learner.number + 1, time.monotonic()
+        for record in self.records[first : number + 1]:
             self.alive()
             learner, outcome = self.apply(learner, record)
             digest = outcome.generation.digest
-            log.info("window %d trained again: %s", record.number, digest[:12])
+            left = number - record.number
+            seconds = (time.monotonic() - started) / (record.number - first + 1) * left
+            short = digest[:12]
+            log.info("window %d trained again: %s; about %.0f s for %d more", record.number, short, seconds, left)
             if digest != record.generation:
                 self._report_difference(record, digest)
         return learner
