@@ -15,6 +15,7 @@ from helpers import (
     Array,
     Producer,
     description,
+    learner,
     letters,
     new_bus,
     process,
@@ -45,6 +46,10 @@ def read(key, value, headers):
     name, _, numbers = value.decode().partition(";")
     field = "request_id" if name.startswith("q/") else "class_id"
     return {field: name, "vector": [float(number) for number in numbers.split()]}
+
+
+def newer(key, value, headers):
+    return read(key, value, headers)
 '''
 
 SEEN, UNSEEN = CLASSES[:4], CLASSES[4]
@@ -126,3 +131,29 @@ def test_a_format_of_its_own_is_learned_answered_and_replayed(
     )
     assert main([*replay, "--decoder", "features=my_format:other"]) == 2
     assert "'other' does not exist there" in capsys.readouterr().err
+
+
+def test_a_changed_decoder_takes_effect_at_the_next_window(
+    stream: tuple[Bus, Topics, Settings], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    bus, topics, settings = stream
+    (tmp_path / "registry").touch()
+    producer = Producer(bus, topics)
+    for number, name in enumerate(("read", "newer"), 1):
+        now = settings.model_copy(update={"decoder": dict.fromkeys(("attributes", "features"), f"my_format:{name}")})
+        with learner(now) as worker:
+            producer.send("attributes", message(CLASSES[number], description(CLASSES[number]).vector))
+            producer.send("features", *(message(CLASSES[number], row) for row in rows_of(CLASSES[number], 10)))
+            producer.boundary()
+            wait_for_window(bus, number, topics, worker.alive)
+    records = ledger.read_all(bus, topics)
+    assert [(record.configuration or {}).get("decoders", {}).get("features") for record in records] == [
+        "my_format:read",
+        None,
+        "my_format:newer",
+    ]
+    replay = ["replay", "--bus", bus.url, "--prefix", "t", "--decoder"]
+    assert main([*replay, "my_format:read", "--until", "1"]) == main([*replay, "my_format:newer", "--from", "2"]) == 0
+    assert capsys.readouterr().out.count("1 identical") == 2
+    assert main([*replay, "my_format:newer"]) == 2
+    assert "window 1 was read with --decoder attributes=my_format:read" in capsys.readouterr().err
