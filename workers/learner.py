@@ -99,7 +99,8 @@ class LearnerWorker(LeaderWorker[LearnerMetrics]):
             raise UsageError(
                 f"{settings.learner!r} keeps every example and is for benchmarks only; choose another --learner"
             )
-        self._configuration = Configuration(settings.learner, settings.options, int(settings.memory_gb * 1e9))
+        memory, decoders = int(settings.memory_gb * 1e9), topics.training_decoders()
+        self._configuration = Configuration(settings.learner, settings.options, memory, decoders)
         self._generation: Generation | None = None
         self._pace = SnapshotPace(settings.snapshot_every)
         self._commits = CommitTimes()

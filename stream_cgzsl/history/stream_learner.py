@@ -10,7 +10,7 @@ import hashlib
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -45,9 +45,11 @@ class Configuration:
     learner: str
     options: Mapping[str, Any]
     memory_bytes: int
+    decoders: Mapping[str, str] = field(default_factory=dict)  # by role; only where records are not in our format
 
     def document(self) -> dict[str, Any]:
-        return {"learner": self.learner, "options": dict(self.options), "memory_bytes": self.memory_bytes}
+        decoders = {"decoders": dict(self.decoders)} if self.decoders else {}
+        return {"learner": self.learner, "options": dict(self.options), "memory_bytes": self.memory_bytes, **decoders}
 
     @property
     def digest(self) -> str:

@@ -14,7 +14,7 @@ import numpy as np
 from stream_cgzsl.bus import Bus, Reader, Record, TopicPartition
 from stream_cgzsl.bus.topics import Topics
 from stream_cgzsl.errors import Expired
-from stream_cgzsl.schemas import Array, Attribute, Genesis, InvalidEvent, Message, Range, Retirement, decode
+from stream_cgzsl.schemas import Array, Attribute, Genesis, InvalidEvent, Message, Range, Retirement, decode_with
 from stream_cgzsl.windows.bottom_k import KeptFeatures
 from stream_cgzsl.windows.dead_letters import dead_letter
 from stream_cgzsl.windows.offsets import Ends
@@ -106,7 +106,7 @@ class Gatherer:
         `alive` is called often and may raise to stop. Raises `Expired`.
         """
         for together in (True, False):
-            reading = _Reading(self._genesis, known_ids, late_before, dead_bytes)
+            reading = _Reading(self._topics, self._genesis, known_ids, late_before, dead_bytes)
             try:
                 self._read_all(reading, starts, ends, live, alive, together)
                 break
@@ -186,8 +186,14 @@ class _Reading:
     """The state of one gather."""
 
     def __init__(
-        self, genesis: Genesis, known_ids: frozenset[bytes], late_before: int | None, dead_bytes: float | None
+        self,
+        topics: Topics,
+        genesis: Genesis,
+        known_ids: frozenset[bytes],
+        late_before: int | None,
+        dead_bytes: float | None,
     ) -> None:
+        self._decoder = topics.decoders.get("attributes")
         self._genesis = genesis
         self._known = known_ids
         self._late_before = late_before
@@ -201,7 +207,7 @@ class _Reading:
         self._kept = KeptFeatures(1, 0, self._genesis.features)
         self._tallies: dict[str, dict[int, Tally]] = {"attributes": {}, "features": {}}
         self._dead: list[tuple[str, int, int, Message]] = []  # role, partition, offset
-        self._reader = feature_reader("features", genesis)
+        self._reader = feature_reader("features", genesis, topics.decoders.get("features"))
 
     def open(self, role: str, partition: int, start: int, end: int) -> Tally:
         tally = self._tallies[role][partition] = Tally(start, end)
@@ -221,7 +227,7 @@ class _Reading:
                 self._reject("attributes", record, error, tally)
 
     def _take_attribute(self, record: Record, tally: Tally) -> None:
-        event = decode("attributes", record.key, record.value, record.headers)
+        event = decode_with(self._decoder, "attributes", record)
         if isinstance(event, Retirement):
             self._described.pop(event.class_id, None)
             self._retired.add(event.class_id)
