@@ -82,14 +82,14 @@ class Markers:
                 )
             starts = stream.starts[role]
             for partition, offset in cut.items():
-                if partition not in ends[role] or offset > ends[role][partition]:
-                    kind = _BeyondEnd if partition in ends[role] else InvalidEvent
-                    raise kind(
-                        "cut-beyond-end",
-                        f"the cut ends {role}/{partition} at {offset}, the topic ends at {ends[role].get(partition)}",
-                        "offsets of acknowledged records",
-                        "Flush the producers, then ask for end offsets, then send the boundary.",
-                    )
+                advice = "Flush the producers, then ask for end offsets, then send the boundary."
+                expected = "offsets of acknowledged records"
+                found = f"the cut ends {role}/{partition} at {offset}"
+                if partition not in ends[role]:
+                    raise InvalidEvent("cut-beyond-end", f"{found}, and there is no such partition", expected, advice)
+                if offset > ends[role][partition]:
+                    problem = f"{found}, the topic ends at {ends[role][partition]}"
+                    raise _BeyondEnd("cut-beyond-end", problem, expected, advice)
             ends[role] = {p: max(starts.get(p, 0), cut.get(p, starts.get(p, 0))) for p in ends[role]}
         return ends
 

@@ -163,7 +163,7 @@ def test_a_cut_at_records_that_never_come_becomes_a_dead_letter(bus: Bus, produc
         (
             Boundary(cut={"features": {7: 0}}),
             "cut-beyond-end",
-            "the cut ends features/7 at 0, the topic ends at None; expected offsets of acknowledged records. "
+            "the cut ends features/7 at 0, and there is no such partition; expected offsets of acknowledged records. "
             "Flush the producers, then ask for end offsets, then send the boundary.",
         ),
         (
