@@ -14,7 +14,7 @@ import numpy as np
 from stream_cgzsl.errors import BusUnavailable, CgzslError
 from stream_cgzsl.schemas import json_codec
 from stream_cgzsl.schemas.codec import MAX_BYTES, build, decode
-from stream_cgzsl.schemas.errors import InvalidEvent
+from stream_cgzsl.schemas.errors import REASONS, STREAM_REASONS, InvalidEvent
 from stream_cgzsl.schemas.event import Event
 from stream_cgzsl.schemas.layout import LAYOUTS
 from stream_cgzsl.schemas.message import Headers
@@ -57,11 +57,13 @@ def decode_with(decoder: Decoder | None, role: str, record: Received) -> Event:
         return decode(role, record.key, value, record.headers)
     try:
         found = decoder.read(record.key, value, record.headers)
-    except (InvalidEvent, CgzslError, MemoryError):
+    except (CgzslError, MemoryError):
         raise
     except OSError as error:
         raise BusUnavailable(f"the decoder {decoder.name} cannot do its work: {error}") from error
     except Exception as error:  # foreign code on foreign bytes: whatever it trips over, the worker goes on
+        if isinstance(error, InvalidEvent) and error.reason in (*REASONS, *STREAM_REASONS):
+            raise
         kind = "" if type(error) is ValueError else f"{type(error).__name__}: "
         raise _undecodable(decoder, f"{kind}{error}") from error
     return _event(decoder, role, found, record.key)

@@ -95,13 +95,21 @@ def test_a_format_of_its_own_is_learned_answered_and_replayed(
             logs = "".join(path.read_text() for path in tmp_path.glob("*.log"))
             assert all(worker.poll() is None for worker in workers), logs
 
-        log = tmp_path / "learn.log"
-        until(lambda: "the registry is not there; trying again in" in log.read_text(), "a learner that waits")
-        (tmp_path / "registry").touch()
+        registry = tmp_path / "registry"
+
+        def waits(command: str) -> bool:
+            alive()
+            return "the registry is not there; trying again in" in (tmp_path / f"{command}.log").read_text()
+
+        until(lambda: waits("learn"), "a learner that waits")
+        registry.touch()
         wait_for_window(bus, 1, topics, alive)
-        workers.append(stack.enter_context(process("score", settings, tmp_path / "score.log")))
-        answers = wait_for_answers(bus, [*questions, "broken"], topics, alive)
         until(lambda: bus.end_offsets(topics["evaluations"])[0] > 0, "an evaluation")
+        registry.unlink()
+        workers.append(stack.enter_context(process("score", settings, tmp_path / "score.log")))
+        until(lambda: waits("score"), "a scorer that waits")
+        registry.touch()
+        answers = wait_for_answers(bus, [*questions, "broken"], topics, alive)
         until(lambda: len(letters(bus, topics)) == 3, "three dead letters")
     records = ledger.read_all(bus, topics)
     generation = load_generation(bus, topics, records[1])

@@ -92,6 +92,7 @@ def test_the_decoder_gets_key_value_and_headers() -> None:
         ({"vector": np.array([np.nan])}, "not-finite", "vector: every number must be finite"),
         ({"class_id": "a\n", "vector": [1.0]}, "invalid-field", "class_id: String should match"),
         (InvalidEvent("wrong-dtype", "mine", "", ""), "wrong-dtype", "mine"),
+        (InvalidEvent("", "mine", "yours", ""), "undecodable", "InvalidEvent: : mine; expected yours"),
     ],
 )
 def test_what_cannot_be_read_is_refused(result: Any, reason: str, found: str) -> None:
