@@ -26,6 +26,7 @@ from stream_cgzsl.runtime.malloc import return_large_blocks
 from stream_cgzsl.schemas import Genesis
 from stream_cgzsl.serving.generation import Generation
 from stream_cgzsl.windows.gather import Gathered
+from stream_cgzsl.windows.ids import Ids
 from stream_cgzsl.windows.window import Window
 
 REMEMBERED_WINDOWS = 2
@@ -81,7 +82,7 @@ class StreamLearner:
         self._device = device
         self.configuration = configuration
         self._learner = self._create(configuration)
-        self._ids: list[frozenset[bytes]] = []
+        self._ids: list[Ids] = []
         self.number = 0
         self.names: dict[str, str] = {}  # live class -> readable name, or its id
 
@@ -95,8 +96,8 @@ class StreamLearner:
         return frozenset(self.names)
 
     @property
-    def known_ids(self) -> frozenset[bytes]:
-        return frozenset().union(*self._ids)
+    def known_ids(self) -> Ids:
+        return Ids.union(self._ids)
 
     def learn(
         self, kind: str, gathered: Gathered, monitor: Monitor = SILENT, every_window_counts: bool = False
@@ -127,7 +128,7 @@ class StreamLearner:
             self.names.pop(class_id, None)
         for description in window.described:
             self.names[description.class_id] = description.name or description.class_id
-        learned = frozenset[bytes]() if kind == "failed" else gathered.ids  # what was not learned may be sent again
+        learned = Ids() if kind == "failed" else Ids(gathered.ids)  # what was not learned may be sent again
         if learned or every_window_counts:
             self._ids = [*self._ids, learned][-REMEMBERED_WINDOWS:]
         self.number = window.number
@@ -183,7 +184,7 @@ class StreamLearner:
         snapshot = self._learner.snapshot()
         arrays = {f"learner/{name}": array for name, array in snapshot.arrays.items()}
         for back, ids in enumerate(self._ids):
-            arrays[f"ids/{back}"] = np.frombuffer(b"".join(sorted(ids)), np.uint8)
+            arrays[f"ids/{back}"] = ids.array()
         meta = {"learner": snapshot.meta, "names": self.names, "number": self.number, "windows_of_ids": len(self._ids)}
         return to_bytes(Snapshot(arrays, meta))
 
@@ -193,10 +194,7 @@ class StreamLearner:
         prefix = "learner/"
         arrays = {n.removeprefix(prefix): a for n, a in snapshot.arrays.items() if n.startswith(prefix)}
         self._learner.restore(Snapshot(arrays, snapshot.meta["learner"]))
-        self._ids = [
-            frozenset(bytes(row) for row in snapshot.arrays[f"ids/{back}"].reshape(-1, 16))
-            for back in range(snapshot.meta["windows_of_ids"])
-        ]
+        self._ids = [Ids.of_array(snapshot.arrays[f"ids/{back}"]) for back in range(snapshot.meta["windows_of_ids"])]
         self.names = dict(snapshot.meta["names"])
         self.number = snapshot.meta["number"]
 
