@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 
 import torch
 
-from stream_cgzsl.learners.calibration.curves import EXPECTED, AccuracyCurves
+from stream_cgzsl.learners.calibration.curves import AccuracyCurves, Prior
 from stream_cgzsl.learners.calibration.held_out import Scorer, in_batches, split_rows
 from stream_cgzsl.learners.statistics.class_statistics import ClassStatistics
 from stream_cgzsl.learners.statistics.features import BLOCK_ROWS, transformed
@@ -48,9 +48,19 @@ def withhold(lesson: Lesson, device: torch.device | str) -> Withheld:
     return Withheld(replace(lesson.after, moments=replace(after, means=means)), trained, held)
 
 
-def add_unseen(curves: AccuracyCurves, window: Window, before: ClassStatistics, score: Scorer) -> AccuracyCurves:
-    """Adds the accuracy of `score`, which was made before the window, on rows of the window's new classes."""
-    new = {c: given.rows for c, given in window.features.items() if c not in before.moments.counts and len(given.rows)}
+def add_unseen(
+    curves: AccuracyCurves, window: Window, before: ClassStatistics, score: Scorer, met: Collection[str] | None = None
+) -> AccuracyCurves:
+    """Adds the accuracy of `score`, which was made before the window, on rows of the window's new classes.
+
+    `met`: only of those among these, which were described when `score` was made. A learner that trains on classes it
+    has no examples of treats them unlike any that it never met.
+    """
+    new = {
+        class_id: given.rows
+        for class_id, given in window.features.items()
+        if class_id not in before.moments.counts and len(given.rows) and (met is None or class_id in met)
+    }
     for rows, truth in in_batches(new, before.class_ids):
         curves = curves.with_unseen(score(rows), truth, before.seen)
     return curves
@@ -63,14 +73,14 @@ def add_seen(curves: AccuracyCurves, withheld: Withheld, score: Scorer) -> Accur
     return curves
 
 
-def best_offset(curves: AccuracyCurves) -> float:
+def best_offset(curves: AccuracyCurves, prior: Prior) -> float:
     """As `AccuracyCurves.best_offset`, with imaginary classes that are at best as accurate as the real ones.
 
     The weights that were tested on unseen classes knew less than those that will answer: next to the few they get
     right, a perfect imaginary class would decide alone. Without any unseen class the offset is the expected one.
     """
     if not curves.unseen_classes:
-        return EXPECTED
+        return prior.expected
     best_seen = max(curves.seen.max() / max(curves.seen_classes, 1e-9), 1e-9)
     best_unseen = max(curves.unseen.max() / curves.unseen_classes, 1e-9)
-    return curves.best_offset(best_seen, best_unseen)
+    return curves.best_offset(best_seen, best_unseen, prior)
