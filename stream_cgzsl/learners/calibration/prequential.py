@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 import torch
@@ -48,19 +48,13 @@ def withhold(lesson: Lesson, device: torch.device | str) -> Withheld:
     return Withheld(replace(lesson.after, moments=replace(after, means=means)), trained, held)
 
 
-def add_unseen(
-    curves: AccuracyCurves, window: Window, before: ClassStatistics, score: Scorer, met: Collection[str] | None = None
-) -> AccuracyCurves:
+def add_unseen(curves: AccuracyCurves, window: Window, before: ClassStatistics, score: Scorer) -> AccuracyCurves:
     """Adds the accuracy of `score`, which was made before the window, on rows of the window's new classes.
 
-    `met`: only of those among these, which were described when `score` was made. A learner that trains on classes it
-    has no examples of treats them unlike any that it never met.
+    Most were described in this very window, so a learner that trains on described classes has not met them. Asking only
+    about those it has met was worse: there are too few.
     """
-    new = {
-        class_id: given.rows
-        for class_id, given in window.features.items()
-        if class_id not in before.moments.counts and len(given.rows) and (met is None or class_id in met)
-    }
+    new = {c: given.rows for c, given in window.features.items() if c not in before.moments.counts and len(given.rows)}
     for rows, truth in in_batches(new, before.class_ids):
         curves = curves.with_unseen(score(rows), truth, before.seen)
     return curves

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -116,7 +116,7 @@ class NetworkLearner(StatisticsLearner):
         replayed = nothing(self.space.features, self.device)
         if old is not None and before.seen.any():
             if self.options.calibrate:
-                curves = add_unseen(curves, window, before, self._scorer(before, old), self._met())
+                curves = add_unseen(curves, window, before, self._scorer(before, old))
             replayed = self._replay(lesson, old)
         networks = self._optimise(lesson, withheld, replayed, old, monitor)
         self._require_finite(networks, window.number)
@@ -125,10 +125,6 @@ class NetworkLearner(StatisticsLearner):
         more = self._remembered(lesson)
         arrays = {**g.arrays("G"), **d.arrays("D"), **calibration.arrays, **more.arrays}
         return Snapshot(arrays, {**calibration.meta, **more.meta, "replay": replayed.record()})
-
-    def _met(self) -> Collection[str] | None:
-        """The classes that the calibration asks about as unseen; None: all that had no examples."""
-        return None
 
     def _remembered(self, lesson: Lesson) -> Snapshot:  # noqa: ARG002
         """What a learner keeps besides networks and curves."""

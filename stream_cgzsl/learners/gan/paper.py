@@ -5,7 +5,7 @@ docs/method.md has a table of what is printed, what is from the published code, 
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -34,7 +34,7 @@ PROGRESS_EVERY = 10
 """Iterations between two progress reports."""
 
 
-COSINES = Prior(0.03, 0.03)
+COSINES = Prior(0.05, 0.05)
 """Of the seen offset: cosines of a feature with the projections differ by less than scores in a whitened space."""
 
 
@@ -130,9 +130,6 @@ class Paper(NetworkLearner):
     ) -> Replay:
         s = losses.unit(networks[1](attributes_of(before, self.device)[classes])).detach()  # [seen, features]
         return replay(classes, rows, self._draw(networks, before, rng), lambda x: classes[(x @ s.T).argmax(1)])
-
-    def _met(self) -> Collection[str] | None:
-        return self._statistics.described  # L_snl trains on these, and not on what is described in this window
 
     def _remembered(self, lesson: Lesson) -> Snapshot:
         return remembered(self._means(lesson, lesson.window.features))

@@ -63,20 +63,6 @@ def test_only_classes_new_to_the_old_weights_are_asked_about_as_unseen() -> None
     assert sum(asked) == 6 * 12
 
 
-def test_a_learner_may_ask_only_about_unseen_classes_it_has_met() -> None:
-    given = lesson(second=True)
-    met = stream(World())[0].described
-    classes = len(given.before.class_ids)
-    evidence = add_unseen(
-        AccuracyCurves.none(),
-        given.window,
-        given.before,
-        lambda rows: np.zeros((len(rows), classes)),
-        {d.class_id for d in met},
-    )
-    assert evidence.unseen_classes == 2  # c0006 and c0007; the others are described in this very window
-
-
 def test_held_rows_are_evidence_of_seen_classes() -> None:
     given = lesson(second=True)
     withheld = withhold(given, "cpu")
