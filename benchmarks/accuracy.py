@@ -1,8 +1,8 @@
 """Accuracy of the learners in the online setting: CUB (20 windows) and BANKING77 (6 windows), mean over seeds.
 
 Final weights of each window, the full test set, default options, nothing chosen on test data. `paper` has a second row
-with what helps it. It trains fifty epochs a window: a run of CUB takes ten minutes or more on one core. Prints a table of both
-readings, then one line of figures: mSA / mUA / mH as of each window.
+with what helps it; fifty epochs a window take it ten minutes or more for a run of CUB on one core. Prints a table of
+both readings, then one line of figures: mSA / mUA / mH as of each window.
 """
 
 from __future__ import annotations
