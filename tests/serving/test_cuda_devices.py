@@ -1,4 +1,4 @@
-"""The scorer for GPUs leaves no tensor on the processor: found without a GPU, by tensors with a device and no values."""
+"""The scorer for GPUs leaves no tensor on the processor: found without a GPU, by tensors without values."""
 
 from __future__ import annotations
 
