@@ -54,6 +54,16 @@ def stream(world: World) -> list[Window]:
     ]
 
 
+def quick_options() -> dict[str, dict[str, Any]]:
+    """By learner: small networks, trained for a short while. What learners promise is the same."""
+    networks = {"hidden": 16, "max_iterations": 12}
+    return {
+        **dict.fromkeys(("paper", "authors-code", "adversarial"), networks),
+        **{name: {"hidden": 16, "epochs": 4} for name in ("ewc", "a-gem")},
+        "nm-zsl": {"hidden": 16, "epochs": 12},
+    }
+
+
 def arrays_equal(one: Mapping[str, Array], two: Mapping[str, Array]) -> bool:
     """Same names, types, shapes and bytes."""
     return one.keys() == two.keys() and all(
