@@ -26,6 +26,9 @@ _FACTORIES = {
 LEARNERS = tuple(_FACTORIES)
 """Every learner's name."""
 
+BASELINES = tuple(name for name, factory in _FACTORIES.items() if factory.startswith("baselines."))
+"""The systems the paper compares itself with."""
+
 BOUNDS = ("joint",)
 """Learners that keep every example: an upper bound to compare with, never to be run on a stream."""
 

@@ -10,14 +10,13 @@ import pytest
 from worlds import SPACE, World, quick_options
 
 from stream_cgzsl.errors import TrainingFailed
-from stream_cgzsl.learners import _FACTORIES, create, keeps
+from stream_cgzsl.learners import BASELINES, create, keeps
 from stream_cgzsl.learners.interface import Learner, Space
 from stream_cgzsl.learners.snapshots import to_bytes
 from stream_cgzsl.serving.generation import Generation
 from stream_cgzsl.windows.window import Description, Examples, Window
 
-NAMES = [name for name, factory in _FACTORIES.items() if factory.startswith("baselines.")]
-each = pytest.mark.parametrize("name", NAMES)
+each = pytest.mark.parametrize("name", BASELINES)
 SIGNED = replace(SPACE, signed=True)
 
 
@@ -131,7 +130,7 @@ def test_a_class_retired_and_described_again_is_unseen(name: str) -> None:
     assert fitted(name, first, again).seen.tolist() == [False] + [True] * 5 + [False] * 2
 
 
-@pytest.mark.parametrize("name", [name for name in NAMES if keeps(name) == "exemplars"])
+@pytest.mark.parametrize("name", [name for name in BASELINES if keeps(name) == "exemplars"])
 def test_retirement_drops_exemplars(name: str) -> None:
     world = World()
     learner = made(name)
