@@ -20,6 +20,8 @@ _FACTORIES = {
     "joint": "kernel.joint:Joint",
     "ewc": "baselines.ewc:Ewc",
     "a-gem": "baselines.a_gem:AGem",
+    "seq-cvae": "baselines.seq_cvae:SeqCvae",
+    "cv-mem": "baselines.cv_mem:CvMem",
     "nm-zsl": "baselines.nm_zsl:NmZsl",
 }
 
