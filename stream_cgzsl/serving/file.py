@@ -11,6 +11,7 @@ from safetensors.numpy import save
 
 from stream_cgzsl.errors import UsageError
 from stream_cgzsl.runtime.atomic_write import write_atomically
+from stream_cgzsl.serving.encoder import Layer
 from stream_cgzsl.serving.generation import Generation
 
 _FORMAT = "cgzsl.generation.v1"
@@ -28,6 +29,7 @@ def write(generation: Generation, path: Path) -> None:
         "servable": generation.servable,
         "calibration": dict(generation.calibration),
         "digest": generation.digest,
+        "encoder": [layer.activation for layer in generation.encoder or ()],
     }
     arrays = {
         "vectors": generation.vectors,
@@ -35,6 +37,8 @@ def write(generation: Generation, path: Path) -> None:
         "centre": generation.centre,
         "seen": generation.seen.astype(np.uint8),
     }
+    for number, layer in enumerate(generation.encoder or ()):
+        arrays |= {f"encoder.{number}.weights": layer.weights, f"encoder.{number}.bias": layer.bias}
     write_atomically(path, save(arrays, metadata={_FORMAT: json.dumps(meta, sort_keys=True)}))
 
 
@@ -46,6 +50,10 @@ def read(path: Path) -> Generation:
         with safe_open(path, framework="numpy") as file:
             meta = json.loads((file.metadata() or {})[_FORMAT])
             arrays = {name: file.get_tensor(name) for name in ("vectors", "biases", "centre", "seen")}
+            encoder = tuple(
+                Layer(file.get_tensor(f"encoder.{number}.weights"), file.get_tensor(f"encoder.{number}.bias"), kind)
+                for number, kind in enumerate(meta["encoder"] if "encoder" in meta else ())
+            )
         generation = Generation(
             number=meta["number"],
             class_ids=tuple(meta["class_ids"]),
@@ -57,6 +65,7 @@ def read(path: Path) -> Generation:
             transform=meta["transform"],
             servable=meta["servable"],
             calibration=meta["calibration"],
+            encoder=encoder or None,
         )
         whole = generation.digest == meta["digest"]
     except (OSError, SafetensorError, KeyError, ValueError, TypeError, RecursionError) as error:

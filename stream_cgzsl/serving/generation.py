@@ -14,10 +14,12 @@ import numpy.typing as npt
 
 from stream_cgzsl.schemas import Array
 from stream_cgzsl.serving.delta import Delta
+from stream_cgzsl.serving.encoder import Layer, LinearScoring, described, frozen
 from stream_cgzsl.serving.scoring import BATCH_ROWS, Scoring
 
-METRICS = ("cosine", "affine")
-"""`cosine`: the class vector is used at length 1. `affine`: the class vector's length and a bias count too."""
+METRICS = ("cosine", "affine", "linear")
+"""`cosine`: the class vector is used at length 1. `affine`: the class vector's length and a bias count too. `linear`:
+so does the sample's length; it is not centred, and there may be an encoder (see `encoder.py`)."""
 
 TRANSFORMS = ("none", "sqrt")
 """What is done to a feature before it is scaled to length 1: nothing, or the square root of each number."""
@@ -54,6 +56,7 @@ class Generation:
     calibration: Mapping[str, Any] = field(default_factory=dict)
     examples: npt.NDArray[np.int64] | None = None  # [classes]
     delta: Delta | None = None  # how it was made from the generation before; None where it stands alone
+    encoder: tuple[Layer, ...] | None = None  # vectors and centre then have the length of what it makes
 
     def __post_init__(self) -> None:
         classes, features = self.vectors.shape
@@ -65,6 +68,10 @@ class Generation:
             raise ValueError("class ids must be sorted and distinct")
         if self.metric not in METRICS or self.transform not in TRANSFORMS:
             raise ValueError(f"unknown metric {self.metric!r} or transform {self.transform!r}")
+        if self.metric != "linear" and self.encoder is not None:
+            raise ValueError("only the metric `linear` has an encoder")
+        if self.encoder is not None:
+            object.__setattr__(self, "encoder", frozen(self.encoder, features))
         for name, dtype in (("vectors", "<f4"), ("biases", "<f4"), ("centre", "<f4"), ("examples", "<i8")):
             if getattr(self, name) is None:
                 continue
@@ -113,8 +120,12 @@ class Generation:
             "servable": self.servable,
             "calibration": dict(self.calibration),
         }
+        layers = self.encoder or ()
+        if layers:
+            head["encoder"] = described(layers)
         digest = hashlib.sha256(json.dumps(head, sort_keys=True, separators=(",", ":"), allow_nan=False).encode())
-        for array in (self.vectors, self.biases, self.centre):
+        encoder = [array for layer in layers for array in layer[:2]]
+        for array in (self.vectors, self.biases, self.centre, *encoder):
             digest.update(array.data)
         return digest.hexdigest()
 
@@ -124,7 +135,9 @@ class Generation:
         return unit(self.vectors) if self.metric == "cosine" else self.vectors
 
     @cached_property
-    def _scoring(self) -> Scoring:
+    def _scoring(self) -> Scoring | LinearScoring:
+        if self.metric == "linear":
+            return LinearScoring(self.vectors, self.biases, self.encoder or (), self.transform)
         return Scoring(self.scoring_vectors, self.biases, self.centre, self.transform)
 
     def prepare(self) -> None:
