@@ -22,7 +22,7 @@ from stream_cgzsl.evaluation.projection_drift import projection_drift
 from stream_cgzsl.history.publish import configuration_fields, publish_window
 from stream_cgzsl.history.restore import Restorer, configuration_at
 from stream_cgzsl.history.stream_learner import Configuration, Outcome, Step, StreamLearner, apply_window
-from stream_cgzsl.learners import BOUNDS, keeps
+from stream_cgzsl.learners import BOUNDS, keeps, streams
 from stream_cgzsl.runtime.devices import choose_device
 from stream_cgzsl.runtime.environment import environment
 from stream_cgzsl.runtime.metrics import LearnerMetrics
@@ -80,6 +80,11 @@ class LearnerWorker(LeaderWorker[LearnerMetrics]):
         if settings.learner in BOUNDS:
             raise UsageError(
                 f"{settings.learner!r} keeps every example and is for benchmarks only; choose another --learner"
+            )
+        if not streams(settings.learner):
+            raise UsageError(
+                f"{settings.learner!r} scores through an encoder, which a stream cannot publish yet: it is for "
+                "comparisons without a stream; choose another --learner"
             )
         if keeps(settings.learner) == "exemplars" and not settings.allow_exemplars:
             raise UsageError(

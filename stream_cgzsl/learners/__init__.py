@@ -22,6 +22,9 @@ _FACTORIES = {
     "a-gem": "baselines.a_gem:AGem",
     "seq-cvae": "baselines.seq_cvae:SeqCvae",
     "cv-mem": "baselines.cv_mem:CvMem",
+    "seq-cada": "baselines.seq_cada:SeqCada",
+    "ca-mem": "baselines.ca_mem:CaMem",
+    "tf-gczsl": "baselines.tf_gczsl:TfGczsl",
     "nm-zsl": "baselines.nm_zsl:NmZsl",
 }
 
@@ -38,6 +41,12 @@ BOUNDS = ("joint",)
 def keeps(name: str) -> Keeps:
     """What the learner of this name keeps of its examples. Raises `UsageError` for unknown names."""
     found: Keeps = _class(name).keeps
+    return found
+
+
+def streams(name: str) -> bool:
+    """Whether the learner of this name can run on a stream. Raises `UsageError` for unknown names."""
+    found: bool = _class(name).streams
     return found
 
 

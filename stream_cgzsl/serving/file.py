@@ -52,7 +52,7 @@ def read(path: Path) -> Generation:
             arrays = {name: file.get_tensor(name) for name in ("vectors", "biases", "centre", "seen")}
             encoder = tuple(
                 Layer(file.get_tensor(f"encoder.{number}.weights"), file.get_tensor(f"encoder.{number}.bias"), kind)
-                for number, kind in enumerate(meta["encoder"] if "encoder" in meta else ())
+                for number, kind in enumerate(dict(meta).get("encoder", ()))
             )
         generation = Generation(
             number=meta["number"],

@@ -64,6 +64,7 @@ def quick_options() -> dict[str, dict[str, Any]]:
         **dict.fromkeys(("paper", "authors-code", "adversarial"), networks),
         **{name: {"hidden": 16, "epochs": 4} for name in ("ewc", "a-gem")},
         "nm-zsl": {"hidden": 16, "epochs": 12},
+        **{name: {**head, "width": 0.02, "latent": 4, "batch": 100} for name in ("seq-cada", "ca-mem", "tf-gczsl")},
         **{name: {**head, **cvae} for name in ("seq-cvae", "cv-mem")},
     }
 
