@@ -20,6 +20,7 @@ _FACTORIES = {
     "joint": "kernel.joint:Joint",
     "ewc": "baselines.ewc:Ewc",
     "a-gem": "baselines.a_gem:AGem",
+    "seq-fclswgan": "baselines.seq_fclswgan:SeqFclswgan",
     "seq-cvae": "baselines.seq_cvae:SeqCvae",
     "cv-mem": "baselines.cv_mem:CvMem",
     "seq-cada": "baselines.seq_cada:SeqCada",

@@ -65,6 +65,7 @@ def quick_options() -> dict[str, dict[str, Any]]:
         **{name: {"hidden": 16, "epochs": 4} for name in ("ewc", "a-gem")},
         "nm-zsl": {"hidden": 16, "epochs": 12},
         **{name: {**head, "width": 0.02, "latent": 4, "batch": 100} for name in ("seq-cada", "ca-mem", "tf-gczsl")},
+        "seq-fclswgan": {**head, "hidden": 16, "critic_steps": 2, "batch": 100, "classifier_epochs": 3},
         **{name: {**head, **cvae} for name in ("seq-cvae", "cv-mem")},
     }
 
