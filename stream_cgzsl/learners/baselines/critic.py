@@ -5,8 +5,8 @@ critic(x, a) = w2 . leaky(W x + V a + b1) + b2. Its loss on n pairs of a real an
     mean critic(made) - mean critic(real) + penalty * mean (|d critic / dx| - 1)^2,
 
 the last at random points between the two rows of a pair. Before its activation the hidden layer is linear in x, so at
-such a point it needs no product of its own, and d critic / dx = (w2 * slopes) W. That is half the work of differentiating
-the penalty automatically.
+such a point it needs no product of its own, and d critic / dx = (w2 * slopes) W. That is half the work of having the
+penalty differentiated.
 """
 
 from __future__ import annotations
