@@ -29,7 +29,7 @@ from stream_cgzsl.history.stream_learner import (
     StreamLearner,
     apply_window,
 )
-from stream_cgzsl.learners import BOUNDS
+from stream_cgzsl.learners import BOUNDS, keeps
 from stream_cgzsl.runtime.devices import choose_device
 from stream_cgzsl.runtime.environment import environment
 from stream_cgzsl.runtime.metrics import LearnerMetrics
@@ -98,6 +98,11 @@ class LearnerWorker(LeaderWorker[LearnerMetrics]):
         if settings.learner in BOUNDS:
             raise UsageError(
                 f"{settings.learner!r} keeps every example and is for benchmarks only; choose another --learner"
+            )
+        if keeps(settings.learner) == "exemplars" and not settings.allow_exemplars:
+            raise UsageError(
+                f"{settings.learner!r} keeps a few examples of each class in its state, on the bus; say that it may "
+                "with --allow-exemplars, or choose another --learner"
             )
         memory, decoders = int(settings.memory_gb * 1e9), topics.training_decoders()
         self._configuration = Configuration(settings.learner, settings.options, memory, decoders)
