@@ -45,12 +45,6 @@ def keeps(name: str) -> Keeps:
     return found
 
 
-def streams(name: str) -> bool:
-    """Whether the learner of this name can run on a stream. Raises `UsageError` for unknown names."""
-    found: bool = _class(name).streams
-    return found
-
-
 def create(name: str, space: Space, options: Mapping[str, Any] | None = None, device: str = "cpu") -> Learner:
     """An untrained learner. Raises `UsageError` for unknown names, options and devices."""
     make: Factory = _class(name)

@@ -89,7 +89,6 @@ class Learner(ABC):
 
     name: str
     keeps: ClassVar[Keeps] = "nothing"
-    streams: ClassVar[bool] = True  # its generations can be published: they have no encoder
 
     @abstractmethod
     def fit(self, window: Window, monitor: Monitor = SILENT) -> Generation | Delta:

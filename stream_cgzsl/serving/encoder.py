@@ -46,6 +46,22 @@ def described(layers: Sequence[Layer]) -> list[Any]:
     return [[*layer.weights.shape, layer.activation] for layer in layers]
 
 
+def to_bytes(layers: Sequence[Layer]) -> bytes:
+    """The numbers of all layers, in order: weights, then bias."""
+    return b"".join(array.tobytes() for layer in layers for array in layer[:2])
+
+
+def from_bytes(data: bytes, shapes: Iterable[tuple[int, int, str]]) -> tuple[Layer, ...]:
+    """Layers of these outputs, inputs and activations. Raises `ValueError` where the data does not fit."""
+    numbers, layers = np.frombuffer(data, "<f4"), []
+    for outputs, inputs, activation in shapes:
+        weights, bias, numbers = np.split(numbers, [outputs * inputs, outputs * inputs + outputs])
+        layers.append(Layer(weights.reshape(outputs, inputs), bias, activation))
+    if len(numbers):
+        raise ValueError("there are more numbers than the layers of the encoder have")
+    return tuple(layers)
+
+
 def encoded(x: Array, layers: Sequence[Layer]) -> Array:
     """[rows, features] -> [rows, latent]"""
     for weights, bias, activation in layers:

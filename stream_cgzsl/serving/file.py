@@ -34,7 +34,7 @@ def read(path: Path) -> Generation:
         if path.stat().st_size > MAX_FILE_BYTES:
             raise ValueError(f"it is larger than {MAX_FILE_BYTES:,} bytes")
         with safe_open(path, framework="numpy") as file:
-            meta = json.loads((file.metadata() or {})[_FORMAT])
+            meta = dict(json.loads((file.metadata() or {})[_FORMAT]))
             arrays = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 - it is no mapping
         generation = assembled(meta, arrays)
         whole = generation.digest == meta["digest"]

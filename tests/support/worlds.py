@@ -60,7 +60,7 @@ def quick_options() -> dict[str, dict[str, Any]]:
     # With the authors' dropout a hidden unit is trained on two or three of a dozen rows, and looks as if it kept them.
     cvae = {"hidden": 32, "decoder_hidden": 16, "latent": 4, "batch": 100, "dropout": 0.1}
     return {
-        **dict.fromkeys(("paper", "authors-code"), {"hidden": 16, "epochs": 2}),
+        **{name: {"hidden": 16, "epochs": 2} for name in ("paper", "authors-code")},
         "adversarial": {"hidden": 16, "max_iterations": 12},
         **{name: {"hidden": 16, "epochs": 4} for name in ("ewc", "a-gem")},
         "nm-zsl": {"hidden": 16, "epochs": 12},

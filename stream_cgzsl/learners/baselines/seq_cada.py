@@ -49,7 +49,6 @@ class SeqCada(Generative[Cada]):
     """Memory: the two autoencoders, the range of features, and the head."""
 
     name = "seq-cada"
-    streams = False
     options: CadaOptions
 
     def __init__(self, space: Space, options: Mapping[str, Any] | None = None, device: str = "cpu") -> None:
