@@ -6,13 +6,13 @@ here=$PWD/deploy/try
   export CONTAINERS_CONF=${CONTAINERS_CONF:-$here/containers.conf} BUILDAH_ISOLATION=${BUILDAH_ISOLATION:-chroot}
 }
 
-answers() { timeout 20 "$1" info --format '{{.Host.OS}}' >/dev/null 2>&1 || timeout 20 "$1" info --format '{{.ID}}' 2>/dev/null | grep -q .; }
+answers() { timeout 20 "$1" ps >/dev/null 2>&1; }
 engine=
 for candidate in ${CGZSL_ENGINE:-docker podman}; do
   if command -v "$candidate" >/dev/null && answers "$candidate"; then engine=$candidate && break; fi
 done
 if [[ -z $engine ]]; then
-  echo "no container engine answers here (Docker's daemon, or podman); Debian: apt install podman runc netavark aardvark-dns" >&2
+  echo "no container engine answers here: neither Docker's daemon nor podman" >&2
   exit 3
 fi
 

@@ -8,6 +8,7 @@ set -euo pipefail
 
 project=stream-cgzsl-try
 network=${project}_default
+plain=("$project-learner" "$project-scorer" "$project-evaluator")
 bus=kafka://kafka:19092
 work=$(mktemp -d)
 free_port() { python3 -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])'; }
@@ -39,10 +40,10 @@ clean_up() {
   local status=$?
   trap - EXIT
   if ((status)); then
-    for name in "$project-learner" "$project-scorer" "$project-evaluator"; do "$engine" logs --tail 5 "$name" || true; done
+    for name in "${plain[@]}"; do echo "$name:" && "$engine" logs --tail 5 "$name" || true; done
     compose logs --tail 15 || true
   fi >&2 2>/dev/null
-  "$engine" rm --force --volumes "$project-learner" "$project-scorer" "$project-evaluator" >/dev/null 2>&1 || true
+  "$engine" rm --force --volumes "${plain[@]}" >/dev/null 2>&1 || true
   compose --profile '*' down --volumes --timeout 20 >/dev/null 2>&1 || true
   local left
   left=$("$engine" ps --all --quiet --filter "name=$project"
@@ -97,30 +98,38 @@ END
 )"
 
 # ---- one container each, as anybody would start them
-worker() { "$engine" run --detach --name "$project-$1" "${hardened[@]}" --env "CGZSL_BUS=$bus" --env CGZSL_PREFIX=plain "$our_image" "${@:2}" >/dev/null; }
+worker() {
+  "$engine" run --detach --name "$project-$1" "${hardened[@]}" --env "CGZSL_BUS=$bus" --env CGZSL_PREFIX=plain \
+    "$our_image" "${@:2}" >/dev/null
+}
 "$engine" run --rm "${hardened[@]}" "$our_image" topics create --bus "$bus" --prefix plain --partitions 2 >/dev/null
 worker learner learn --port 9101 --attributes 32 --features 128
 worker scorer score --port 9101
 worker evaluator evaluate --port 9101
 say "a learner, a scorer and an evaluator: $(described plain 20 --teach | paste -sd '; ')"
-"$engine" stop --time 30 "$project-learner" "$project-scorer" "$project-evaluator" >/dev/null
-for name in learner scorer evaluator; do
-  status=$("$engine" inspect --format '{{.State.ExitCode}}' "$project-$name")
-  [[ $status == 0 ]] || fail "the $name ended with exit code $status after SIGTERM"
+"$engine" stop --time 30 "${plain[@]}" >/dev/null
+for name in "${plain[@]}"; do
+  status=$("$engine" inspect --format '{{.State.ExitCode}}' "$name")
+  [[ $status == 0 ]] || fail "$name ended with exit code $status after SIGTERM"
 done
 say "stopped: each ended with exit code 0"
-"$engine" run --rm "${hardened[@]}" "$our_image" demo --bus "$bus" >"$work/demo" || { cat "$work/demo"; fail "the demo"; }
+"$engine" run --rm "${hardened[@]}" "$our_image" demo --bus "$bus" >"$work/demo" || fail "the demo: $(cat "$work/demo")"
 say "the demo: $(grep -A1 'Six classes' "$work/demo" | tr -d '│\n' | tr -s ' ')"
 
 # ---- everything in the compose file
 compose up --detach --no-build
 say "compose started: $(compose ps --services | paste -sd ' ')"
 healthy() { [[ $("$engine" inspect --format '{{.State.Health.Status}}' "$(container "$1")") == healthy ]]; }
-for name in kafka learner standby scorer scorer-2 evaluator; do until_true 120 "$name is healthy" healthy "$name"; done
+for name in kafka learner standby scorer scorer-2 evaluator; do
+  until_true 120 "$name is healthy" healthy "$name"
+done
 compose --profile example run --rm --no-deps -T feed feed synthetic:classes=40,attributes=32,features=128 >/dev/null
 say "healthy, and 40 classes fed; $(described cgzsl 40)"
 
-ask_prometheus() { curl --silent --fail "http://127.0.0.1:$PROMETHEUS_PORT/api/v1/query" --data-urlencode "query=$1" | sed -n 's/.*,"\([0-9.]*\)"\].*/\1/p'; }
+ask_prometheus() {
+  curl --silent --fail "http://127.0.0.1:$PROMETHEUS_PORT/api/v1/query" --data-urlencode "query=$1" |
+    sed -n 's/.*,"\([0-9.]*\)"\].*/\1/p'
+}
 equals() { [[ $(ask_prometheus "$1") == "$2" ]]; }
 until_true 90 "Prometheus sees five workers" equals 'sum(up{stream="cgzsl"})' 5
 until_true 90 "one learner leads" equals 'sum(cgzsl_learner_active)' 1
@@ -133,5 +142,6 @@ if leads learner; then leader=learner other=standby; else leader=standby other=l
 say "killed the leader, $leader; $(described cgzsl 41)"
 leads $other || fail "$other does not lead"
 say "$other leads"
-"$engine" run --rm --network host "$our_image" check --bus "kafka://localhost:$KAFKA_PORT" --prefix cgzsl | tail -1
+"$engine" run --rm --network host "$our_image" check --bus "kafka://localhost:$KAFKA_PORT" --prefix cgzsl >"$work/check"
+say "check, through the port of this machine: $(tail -1 "$work/check")"
 compose --profile '*' down --volumes --timeout 20

@@ -56,12 +56,13 @@ def test_the_base_image_is_named_by_its_digest() -> None:
     assert {of[0][1] for of in stages().values()} == {"${PYTHON_IMAGE}", "environment", "runtime"}
 
 
-def test_both_images_come_from_the_same_runtime_and_take_only_an_environment() -> None:
+def test_both_images_come_from_the_same_runtime_and_take_only_an_environment_and_our_package() -> None:
     for name in ("cpu", "cuda"):
         words = stages()[name]
         assert words[0] == ("FROM", "runtime")
         assert [rest for word, rest in words if word == "COPY"] == [
-            f"--from={name}-environment /opt/stream-cgzsl /opt/stream-cgzsl"
+            f"--from={name}-environment /opt/stream-cgzsl /opt/stream-cgzsl",
+            "--from=package /package /opt/stream-cgzsl",
         ]
         assert not [rest for word, rest in words if word in ("RUN", "USER", "ENTRYPOINT")]
     assert list(stages())[-1] == "cpu"  # the default target
