@@ -10,11 +10,13 @@ import subprocess
 import sys
 import tomllib
 from fnmatch import fnmatch
+from importlib import metadata
 from pathlib import Path
 
 import pytest
 from our_commands import DEPLOY, ROOT, VARIABLES
 from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
 from prometheus_client import CollectorRegistry
 
 from stream_cgzsl.workers.http import Pages
@@ -103,13 +105,33 @@ def test_the_wheel_can_be_made_from_what_is_copied() -> None:
     assert {*roots, "pyproject.toml", project["project"]["readme"], *project["project"]["license-files"]} <= copied
 
 
+def pinned() -> dict[str, str]:
+    lines = CONSTRAINTS.read_text().splitlines()
+    return dict(line.split("==") for line in lines if line and not line.startswith("#"))
+
+
 def test_the_pinned_versions_are_versions_we_allow() -> None:
-    pinned = dict(
-        line.split("==") for line in CONSTRAINTS.read_text().splitlines() if line and not line.startswith("#")
-    )
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())
     for requirement in map(Requirement, project["project"]["dependencies"]):
-        assert requirement.specifier.contains(pinned[requirement.name]), requirement
+        assert requirement.specifier.contains(pinned()[requirement.name]), requirement
+
+
+def test_everything_we_need_is_pinned_and_so_installed() -> None:
+    """The images install what is pinned, then our package alone. Torch brings its libraries for CUDA."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())
+    waiting = [*map(Requirement, project["project"]["dependencies"])]
+    needed: set[tuple[str, frozenset[str]]] = set()
+    while waiting:
+        requirement = waiting.pop()
+        name, extras = canonicalize_name(requirement.name), frozenset(requirement.extras)
+        if (name, extras) in needed or name.startswith(("nvidia-", "cuda-", "triton")):
+            continue
+        needed.add((name, extras))
+        for line in metadata.requires(name) or ():
+            part = Requirement(line)
+            if part.marker is None or any(part.marker.evaluate({"extra": extra}) for extra in ("", *extras)):
+                waiting.append(part)
+    assert {name for name, _ in needed} <= set(pinned())
 
 
 def health_check() -> list[str]:
