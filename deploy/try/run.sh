@@ -6,7 +6,7 @@ set -euo pipefail
 . "$(dirname "$0")/engine.sh"
 [[ ${1:-} == --no-build ]] || "$here/images.sh"
 
-project=stream-cgzsl-try
+project=stream-cgzsl-try-$(printf "%07d" $$)
 network=${project}_default
 plain=("$project-learner" "$project-scorer" "$project-evaluator")
 bus=kafka://kafka:19092
@@ -123,8 +123,12 @@ healthy() { [[ $("$engine" inspect --format '{{.State.Health.Status}}' "$(contai
 for name in kafka learner standby scorer scorer-2 evaluator; do
   until_true 120 "$name is healthy" healthy "$name"
 done
-compose --profile example run --rm --no-deps -T feed feed synthetic:classes=40,attributes=32,features=128 >/dev/null
-say "healthy, and 40 classes fed; $(described cgzsl 40)"
+say "all healthy"
+compose --profile example up --detach --no-build feed
+status=$("$engine" wait "$(container feed)")
+[[ $status == 0 ]] || fail "the example feed ended with exit code $status"
+say "the example feed ended: $("$engine" logs "$(container feed)" 2>&1 | tail -1)"
+say "$(described cgzsl 40)"
 
 ask_prometheus() {
   curl --silent --fail "http://127.0.0.1:$PROMETHEUS_PORT/api/v1/query" --data-urlencode "query=$1" |
