@@ -4,7 +4,12 @@
 #   deploy/try/run.sh [--no-build]        (or: make containers)
 set -euo pipefail
 . "$(dirname "$0")/engine.sh"
-[[ ${1:-} == --no-build ]] || "$here/images.sh"
+if docker compose version >/dev/null 2>&1; then tool=(docker compose); else tool=(docker-compose); fi
+if [[ $("${tool[@]}" version --short 2>/dev/null) != [2-9]* ]]; then
+  echo "no Docker Compose 2 or newer here: neither \`docker compose\` nor \`docker-compose\`; it drives podman too" >&2
+  exit 3
+fi
+[[ ${1:-} == --no-build ]] || "$here/images.sh" >&2
 
 project=stream-cgzsl-try-$(printf "%07d" $$)
 network=${project}_default
@@ -31,7 +36,6 @@ if ! pulled "$grafana_image"; then
   say "no registry has $grafana_image: without Grafana"
   files+=(--file "$here/without-grafana.yml")
 fi
-if docker compose version >/dev/null 2>&1; then tool=(docker compose); else tool=(docker-compose); fi
 compose() { "${tool[@]}" --progress quiet --project-name "$project" "${files[@]}" "$@"; }
 ours() { "$engine" "$1" --quiet --filter "label=com.docker.compose.project=$project" "${@:2}"; }
 container() { ours ps --all --filter "label=com.docker.compose.service=$1"; }

@@ -69,5 +69,7 @@ def test_the_test_broker_runs_in_a_container_and_leaves_none() -> None:
 def test_everything_runs_in_containers_and_leaves_none() -> None:
     engine_with("ours")
     done = subprocess.run([TRY / "run.sh"], capture_output=True, text=True, timeout=1800)
+    if done.returncode == 3:
+        pytest.skip(done.stderr.strip().splitlines()[-1])
     assert done.returncode == 0, done.stdout + done.stderr[-4000:]
     assert "nothing is left" in done.stdout
