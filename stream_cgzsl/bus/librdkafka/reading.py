@@ -85,7 +85,12 @@ class LibrdkafkaSubscription(Subscription):
         self._returned: dict[int, int] = {}  # by partition, the offset after the last record returned
         self._lost: set[TopicPartition] = set()
         self._refused: KafkaError | None = None
-        self._consumer.subscribe([topic], on_assign=self._assigned, on_revoke=self._gone, on_lost=self._gone)
+        self._joining = False
+
+    def _join(self) -> None:
+        """With the first poll: the client's own thread would join at once, and hold partitions that nobody polls."""
+        self._joining = True
+        self._consumer.subscribe([self._topic], on_assign=self._assigned, on_revoke=self._gone, on_lost=self._gone)
 
     def _assigned(self, _: Consumer, partitions: Iterable[ClientPartition]) -> None:
         for tp in partitions:
@@ -98,6 +103,8 @@ class LibrdkafkaSubscription(Subscription):
             self._lost.add(TopicPartition(tp.topic, tp.partition))
 
     def poll(self, timeout: float, max_records: int = 1000) -> list[Record]:
+        if not self._joining:
+            self._join()
         if self._buffered:
             records, self._buffered = self._buffered[:max_records], self._buffered[max_records:]
         else:
