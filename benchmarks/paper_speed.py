@@ -19,8 +19,9 @@ from torch import Tensor
 from stream_cgzsl.learners.gan import losses
 from stream_cgzsl.learners.gan.base import Networks
 from stream_cgzsl.learners.gan.batches import SeenFirst
-from stream_cgzsl.learners.gan.networks import Generator, Projector, TwoLayers, noise
-from stream_cgzsl.learners.gan.paper import Classes, PaperOptions, Training
+from stream_cgzsl.learners.gan.classes import Classes
+from stream_cgzsl.learners.gan.networks import Generator, Projector, TwoLayers
+from stream_cgzsl.learners.gan.paper import PaperOptions, Training
 
 TARGET = 2.0
 ATTRIBUTES, FEATURES = 85, 2048
@@ -30,7 +31,7 @@ OPTIONS = PaperOptions()
 
 def classes_of(seen: int, unseen: int, rng: torch.Generator) -> Classes:
     attributes = losses.unit(torch.rand(seen + unseen, ATTRIBUTES, generator=rng))
-    means = losses.unit(torch.rand(seen, FEATURES, generator=rng))
+    means = torch.rand(seen, FEATURES, generator=rng)
     positions, similarity, nearness = losses.neighbours(attributes, seen, OPTIONS.neighbours)
     places = SeenFirst(torch.arange(seen + unseen), seen)
     return Classes(places, attributes, means, losses.unit(means)[positions], similarity, nearness, signed=False)
@@ -38,8 +39,7 @@ def classes_of(seen: int, unseen: int, rng: torch.Generator) -> Classes:
 
 def networks_of(rng: torch.Generator) -> Networks:
     sizes = ATTRIBUTES, OPTIONS.hidden, FEATURES
-    size = FEATURES**-0.5
-    return Generator(*sizes, "sigmoid", rng, 2 * size), Projector(*sizes, "relu", rng, size)
+    return Generator(*sizes, "sigmoid", rng), Projector(*sizes, "relu", rng)
 
 
 def iteration(classes: Classes, rng: torch.Generator) -> Callable[[], object]:
@@ -50,8 +50,7 @@ def iteration(classes: Classes, rng: torch.Generator) -> Callable[[], object]:
     def run() -> object:
         batch = torch.randint(len(rows), (OPTIONS.batch,), generator=rng)
         unseen = classes.places.draw_unseen(OPTIONS.unseen_batch, rng)
-        z = noise(len(batch) + len(unseen), classes.attributes, rng)
-        return training.step(rows[batch], labels[batch], unseen, z)
+        return training.step(rows[batch], labels[batch], unseen, rng)
 
     return run
 
@@ -67,8 +66,9 @@ def bare(classes: Classes, rng: torch.Generator) -> Callable[[], object]:
     n, seen, count = OPTIONS.batch, classes.places.seen, len(classes.attributes)
     x = torch.rand(n + OPTIONS.unseen_batch, FEATURES, generator=rng)
     s = torch.rand(count, FEATURES, generator=rng)
-    inputs = (torch.rand(len(x), 2 * ATTRIBUTES, generator=rng), classes.attributes)
-    outputs = (torch.rand(len(x), FEATURES, generator=rng), torch.rand(count, FEATURES, generator=rng))
+    made = len(x) + count  # a generated feature of each class as well, for L_sal
+    inputs = (torch.rand(made, 2 * ATTRIBUTES, generator=rng), classes.attributes)
+    outputs = (torch.rand(made, FEATURES, generator=rng), torch.rand(count, FEATURES, generator=rng))
 
     def through(network: TwoLayers, a: Tensor, dy: Tensor) -> None:
         h = a @ network.w1.T

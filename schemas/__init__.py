@@ -9,6 +9,7 @@ from stream_cgzsl.schemas.errors import InvalidEvent
 from stream_cgzsl.schemas.evaluation import EXAMPLE_BUCKETS, Evaluation, harmonic_mean
 from stream_cgzsl.schemas.event import Event, VectorEvent
 from stream_cgzsl.schemas.feature import Feature, Holdout
+from stream_cgzsl.schemas.foreign import DECODED_ROLES, Decoder, decode_with
 from stream_cgzsl.schemas.message import Headers, Message
 from stream_cgzsl.schemas.projection import Projection, Withdrawal
 from stream_cgzsl.schemas.roles import ROLES, Role
@@ -19,6 +20,7 @@ from stream_cgzsl.schemas.window import POLICIES, Genesis, LedgerRecord, Prequen
 
 __all__ = [
     "CHUNK_BYTES",
+    "DECODED_ROLES",
     "EXAMPLE_BUCKETS",
     "KEPT_BYTES",
     "MAX_BYTES",
@@ -32,6 +34,7 @@ __all__ = [
     "Candidate",
     "Cut",
     "DeadLetter",
+    "Decoder",
     "Encoding",
     "Evaluation",
     "Event",
@@ -59,6 +62,7 @@ __all__ = [
     "VectorRow",
     "Withdrawal",
     "decode",
+    "decode_with",
     "encode",
     "foreign_headers",
     "harmonic_mean",

@@ -8,31 +8,21 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from stream_cgzsl.schemas.codec import MAX_BYTES, decode
+from stream_cgzsl.schemas.codec import MAX_BYTES
 from stream_cgzsl.schemas.errors import InvalidEvent
 from stream_cgzsl.schemas.event import VectorEvent
+from stream_cgzsl.schemas.foreign import Decoder, Received, decode_with
 from stream_cgzsl.schemas.layout import LAYOUTS, OCTETS, PREFIX
 from stream_cgzsl.schemas.message import Headers
 from stream_cgzsl.schemas.roles import ROLES
 from stream_cgzsl.schemas.vector import Array
 
 _LONGEST_NAME = 256
-
-
-class Received(Protocol):
-    """The parts of a record that are read."""
-
-    @property
-    def key(self) -> bytes | None: ...
-    @property
-    def value(self) -> bytes | None: ...
-    @property
-    def headers(self) -> Headers: ...
 
 
 class VectorRow(NamedTuple):
@@ -62,7 +52,7 @@ class BulkReader:
     """Reads records of a role whose vectors have `numbers` numbers, each at least `least` if that is given.
 
     `check` raises `InvalidEvent`, with a message, for any event whose vector is not like that. Without `numbers`,
-    vectors of any length are valid, and `rows` is [valid events, 0].
+    vectors of any length are valid, and `rows` is [valid events, 0]. With a `decoder` every record goes through it.
     """
 
     def __init__(
@@ -71,6 +61,7 @@ class BulkReader:
         numbers: int | None,
         least: float | None = None,
         check: Callable[[VectorEvent], None] = lambda _: None,
+        decoder: Decoder | None = None,
     ) -> None:
         model = ROLES[role].events[0]
         assert issubclass(model, VectorEvent)
@@ -79,8 +70,9 @@ class BulkReader:
         self._numbers = numbers or 0
         self._least = least
         self._check = check
+        self._decoder = decoder
         dimension = ("ce_dim", b"%d" % self._numbers)
-        starts = LAYOUTS[model].start_by_dtype.items() if numbers else ()
+        starts = LAYOUTS[model].start_by_dtype.items() if numbers and decoder is None else ()
         self._starts = {
             (*start, dimension): dtype for dtype, start in starts if dtype.itemsize * self._numbers <= MAX_BYTES
         }
@@ -106,7 +98,7 @@ class BulkReader:
                 vectors.append(rows[event.row])
                 continue
             try:
-                decoded = decode(self._role, record.key, record.value, record.headers)
+                decoded = decode_with(self._decoder, self._role, record)
                 assert isinstance(decoded, VectorEvent)
                 self._check(decoded)
             except InvalidEvent as error:

@@ -66,7 +66,7 @@ def decode(role: str, key: bytes | None, value: bytes | None, headers: Headers =
                 "Fix its producer and send the record again: nothing of it could be kept.",
             )
     if not value and decoder.tombstone is not None:
-        return _build(decoder.tombstone, {}, key)
+        return build(decoder.tombstone, {}, key)
     if value is not None and len(value) > MAX_BYTES:
         raise InvalidEvent(
             "too-large", f"the value has {len(value):,} bytes", f"at most {MAX_BYTES:,}", "Send a smaller vector."
@@ -74,7 +74,7 @@ def decode(role: str, key: bytes | None, value: bytes | None, headers: Headers =
     given = _by_name(decoder, headers)
     layout = _layout(decoder, given)
     if binary.is_binary(layout, given) and (value or not layout.is_vector):
-        return _build(layout, binary.read(layout, given, value or b""), key)
+        return build(layout, binary.read(layout, given, value or b""), key)
     if not value:
         raise InvalidEvent(
             "empty-value", "the value is empty", f"a {layout.model.type_name()}", "Send the event itself."
@@ -87,7 +87,7 @@ def decode(role: str, key: bytes | None, value: bytes | None, headers: Headers =
             document[field] = binary.read_field(f"the header {header}", codec, content)
     if layout.is_vector:
         json_codec.read_vector(layout, document)
-    return _build(layout, document, key)
+    return build(layout, document, key)
 
 
 def _by_name(decoder: RoleDecoder, headers: Headers) -> dict[str, bytes]:
@@ -152,7 +152,7 @@ def _layout_of_object(
     return stated
 
 
-def _build(layout: Layout, document: dict[str, Any], key: bytes | None) -> Event:
+def build(layout: Layout, document: dict[str, Any], key: bytes | None) -> Event:
     """The event with these fields. The record's key is one of them; if the object has it too, both must be equal."""
     codec = layout.key_codec
     stated = layout.key in document

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 REASONS: dict[str, str] = {
-    "unreadable": "No client can read the record: its batch is too large when decompressed, or damaged by its producer.",
+    "unreadable": "No client can read the record: it is damaged, or its batch is too large when decompressed.",
     "too-large": "The value is larger than any decoder reads.",
     "empty-value": "The value is empty on a topic where that means nothing.",
     "not-utf8": "The key or one of our headers is not UTF-8 text.",
@@ -22,13 +22,14 @@ REASONS: dict[str, str] = {
 """Why a decoder refuses a record: the slug in metrics and dead letters, and its meaning."""
 
 STREAM_REASONS: dict[str, str] = {
+    "undecodable": "The decoder that the operator named for this topic cannot read it.",
     "unknown-class": "A feature's class has not been described.",
     "wrong-dimension": "The vector does not have this stream's dimension.",
     "negative-feature": "A number is negative, and this stream's features are not signed.",
     "unknown-generation": "A rollback to a generation that does not exist.",
-    "cut-beyond-end": "A boundary's cut is beyond the end of a topic.",
+    "cut-beyond-end": "A boundary's cut is beyond the end of a topic, and was for a minute.",
 }
-"""Why a worker refuses a valid event: it does not fit the stream."""
+"""Why a worker refuses a record that may be valid elsewhere: it does not fit the stream."""
 
 _LONGEST = 200
 

@@ -19,7 +19,7 @@ from stream_cgzsl.bus.topics import Topics
 from stream_cgzsl.errors import BrokenLedger, Cancelled, Expired, TooManyDeadLetters, UsageError
 from stream_cgzsl.evaluation.prequential import prequential
 from stream_cgzsl.evaluation.projection_drift import projection_drift
-from stream_cgzsl.history.publish import configuration_fields, publish_window
+from stream_cgzsl.history.publish import configuration_fields, genesis_record, publish_window
 from stream_cgzsl.history.restore import Restorer, configuration_of
 from stream_cgzsl.history.stream_learner import (
     REMEMBERED_WINDOWS,
@@ -34,7 +34,7 @@ from stream_cgzsl.runtime.devices import choose_device
 from stream_cgzsl.runtime.environment import environment
 from stream_cgzsl.runtime.metrics import LearnerMetrics
 from stream_cgzsl.runtime.settings import Settings
-from stream_cgzsl.schemas import LedgerRecord, Range
+from stream_cgzsl.schemas import LedgerRecord
 from stream_cgzsl.serving.generation import Generation
 from stream_cgzsl.serving.generation_io import load_generation
 from stream_cgzsl.version import __version__
@@ -43,13 +43,20 @@ from stream_cgzsl.windows.commit import Commit, write_commit
 from stream_cgzsl.windows.cuts import Cut
 from stream_cgzsl.windows.gaps import Gap
 from stream_cgzsl.windows.gather import Gathered, Gatherer
-from stream_cgzsl.windows.identity import refuse_changed_topics, topic_ids
+from stream_cgzsl.windows.identity import refuse_changed_topics
 from stream_cgzsl.windows.ledger import Incomplete
 from stream_cgzsl.windows.offsets import Ends, ends_of
 from stream_cgzsl.windows.planner import Planner, Policies, empty_cut
 from stream_cgzsl.windows.recorded import Ledger, linked
 from stream_cgzsl.workers.leader import LeaderWorker
-from stream_cgzsl.workers.learner_reporting import PHASES, Backlog, TrainingMonitor, count_outcome, report_window
+from stream_cgzsl.workers.learner_reporting import (
+    PHASES,
+    Backlog,
+    CommitTimes,
+    TrainingMonitor,
+    count_outcome,
+    report_window,
+)
 from stream_cgzsl.workers.snapshot_pace import SnapshotPace
 
 log = logging.getLogger("learner")
@@ -92,9 +99,11 @@ class LearnerWorker(LeaderWorker[LearnerMetrics]):
             raise UsageError(
                 f"{settings.learner!r} keeps every example and is for benchmarks only; choose another --learner"
             )
-        self._configuration = Configuration(settings.learner, settings.options, int(settings.memory_gb * 1e9))
+        memory, decoders = int(settings.memory_gb * 1e9), topics.training_decoders()
+        self._configuration = Configuration(settings.learner, settings.options, memory, decoders)
         self._generation: Generation | None = None
         self._pace = SnapshotPace(settings.snapshot_every)
+        self._commits = CommitTimes()
         self._rest: Cut | None = None  # the cut that the last window ended before
         self._rest_dead = 0  # in the windows of this cut so far
         self._backlog = Backlog(metrics)
@@ -150,7 +159,8 @@ class LearnerWorker(LeaderWorker[LearnerMetrics]):
     def _begin(self, publisher: Publisher) -> Ledger:
         """A new stream's ledger, with its genesis."""
         with count_outcome(self._metrics):
-            genesis = write_commit(publisher, self._topics, Commit(self._genesis()))
+            first = genesis_record(self._bus, self._topics, self._settings.genesis(), self._configuration, self._device)
+            genesis = write_commit(publisher, self._topics, Commit(first))
         log.info("new stream %r: %s", self._topics.prefix, genesis.genesis)
         return Ledger(self._bus, self._topics, genesis, genesis)
 
@@ -200,6 +210,11 @@ class LearnerWorker(LeaderWorker[LearnerMetrics]):
             **configuration_fields(learner.configuration, old),
         )
         record = linked(record, recorded.last)
+        made = outcome.generation
+        size = len(state or b"") + 4 * made.features * len(
+            made.class_ids if made.delta is None else made.delta.class_ids
+        )
+        self._commits.warn(size, publisher.timeout_seconds)
         with count_outcome(self._metrics):
             record = publish_window(  # 4 commit
                 publisher, self._topics, record, learner, outcome, live, state, dead, recorded.last
@@ -211,7 +226,8 @@ class LearnerWorker(LeaderWorker[LearnerMetrics]):
         self._metrics.turned(projection_drift(before, outcome.generation))
         seconds = {phase: end - start for phase, start, end in zip(PHASES, clock, clock[1:], strict=False)}
         report_window(self._metrics, record, len(dead), seconds, len(state or b""), self._device)
-        made, published = outcome.generation, record.projections.count if record.projections else 0
+        self._commits.took(size, seconds["commit"])
+        published = record.projections.count if record.projections else 0
         self._metrics.made(made.delta is None, seconds["train"], published, made.features)
         self._committed(record, seconds)
         return learner
@@ -260,27 +276,6 @@ class LearnerWorker(LeaderWorker[LearnerMetrics]):
     def _policies(self) -> Policies:
         s = self._settings
         return Policies(s.quiet_seconds, s.count, s.max_age, s.event_time, s.event_delay, s.event_idle)
-
-    def _genesis(self) -> LedgerRecord:
-        """Record 0: what never changes, and where each topic begins."""
-        genesis = self._settings.genesis()
-        first = {
-            role: {p: Range(start=begin, end=begin) for p, begin in self._bus.begin_offsets(self._topics[role]).items()}
-            for role in ("attributes", "features", "control")
-        }
-        return LedgerRecord(
-            number=0,
-            kind="genesis",
-            reason="genesis",
-            genesis=genesis,
-            topic_ids=topic_ids(self._bus, self._topics),
-            ranges=first,
-            holdout=self._bus.begin_offsets(self._topics["holdout"]),
-            configured=0,
-            code=__version__,
-            environment=environment(self._device),
-            **configuration_fields(self._configuration, None),
-        )
 
     def _alive(self) -> None:
         if self._interrupted():

@@ -17,6 +17,10 @@ log = logging.getLogger("learner")
 
 PHASES = ("read", "train", "commit")
 
+_LARGE_COMMIT = 10_000_000
+_COMMIT_RATE = 10e6
+"""Bytes a second that are expected before a large commit was measured. One of 60 MB has taken 0.8 s."""
+
 
 class TrainingMonitor(Losses):
     """Exports the losses during training, and cancels it when the worker must stop."""
@@ -58,6 +62,32 @@ class Backlog:
     def clear(self) -> None:
         """Nothing waits for this learner; perhaps for another one."""
         self.update(0, dict.fromkeys(("attributes", "features", "control"), 0))
+
+
+class CommitTimes:
+    """Tells beforehand when a commit may take longer than the bus allows, from how fast the large ones before were."""
+
+    def __init__(self) -> None:
+        self._rate = _COMMIT_RATE
+
+    def warn(self, size: int, limit: float | None) -> bool:
+        """Whether a commit of `size` bytes could take longer than `limit` seconds; then it is logged, too."""
+        expected = size / self._rate
+        if limit is None or expected < limit / 2:
+            return False
+        log.warning(
+            "the next commit has %.0f MB and may take %.0f s; the bus ends it after %.0f s, and the learner would try "
+            "again and again: raise ?transaction_timeout_ms= in the URL of the bus (and transaction.max.timeout.ms of "
+            "the brokers)",
+            size / 1e6,
+            expected,
+            limit,
+        )
+        return True
+
+    def took(self, size: int, seconds: float) -> None:
+        if size >= _LARGE_COMMIT:
+            self._rate = size / max(seconds, 1e-3)
 
 
 @contextmanager

@@ -49,6 +49,7 @@ class ScorerWorker:
         self._stop = stop
         self._device = choose_scoring_device(settings.device)
         self._group = f"{topics.prefix}.scorer"
+        self._decoder = topics.decoders.get("samples")
         self._followed: Followed[Answerer] | None = None
         self._assigned: frozenset[TopicPartition] = frozenset()
         self._patient_until: float | None = None
@@ -77,7 +78,8 @@ class ScorerWorker:
     def _prepare(self, generation: Generation, genesis: Genesis, seconds: float) -> Answerer:
         """What answers with a new generation, made while the one before still answers."""
         classify = classifier(generation, self._device)
-        answerer = Answerer(generation, genesis, classify, self._settings.top_k, self._settings.reject_score)
+        settings = self._settings
+        answerer = Answerer(generation, genesis, classify, settings.top_k, settings.reject_score, self._decoder)
         current = None if self._followed is None else self._followed.current
         before = None if current is None else current.generation
         turned = np.array(list(projection_drift(before, generation).values()))
@@ -103,7 +105,7 @@ class ScorerWorker:
                     if not self._wait_for_model(followed):
                         return
                     started = time.perf_counter()
-                    answerer = followed.current or Answerer(None, followed.genesis, None)
+                    answerer = followed.current or Answerer(None, followed.genesis, None, decoder=self._decoder)
                     in_flight.add(records, self._write(writer, records, answerer.answer(records)))
                     in_flight.commit_soon(self._assigned)
                     self._observe(records, started)

@@ -13,7 +13,7 @@ from stream_cgzsl.benchmark.protocols import AnyPlan, as_used, windows
 from stream_cgzsl.evaluation.answers import accuracies, classify, in_batches
 from stream_cgzsl.evaluation.curve import seen_unseen_curve
 from stream_cgzsl.evaluation.examples import accuracy_by_examples
-from stream_cgzsl.evaluation.forgetting import best_since_learned, forgetting
+from stream_cgzsl.evaluation.forgetting import ClassAccuracies, best_since_learned, forgetting, task_forgetting
 from stream_cgzsl.learners.interface import Learner
 from stream_cgzsl.schemas import EXAMPLE_BUCKETS, Array, harmonic_mean
 from stream_cgzsl.serving.generation import Generation, following
@@ -83,6 +83,7 @@ class Readings:
     set and label space, with seen and unseen as they were then. Per window, `forgetting` is how far the seen classes
     were below their best accuracy so far, and `areas` has the area under the seen-unseen curve. As of each window,
     `overall` is the mean over all tested classes, and `by_examples` groups them by how many examples they have had.
+    `task_forgetting` is that of the last window by task, where gains count against losses.
     """
 
     as_of: Scores
@@ -91,6 +92,7 @@ class Readings:
     areas: tuple[float | None, ...]
     overall: tuple[float | None, ...] = ()
     by_examples: tuple[Mapping[str, float], ...] = ()
+    task_forgetting: float | None = None
 
     @property
     def final_forgetting(self) -> float | None:
@@ -123,19 +125,21 @@ class Scoring:
         self._overall: list[float | None] = []
         self._by_examples: list[Mapping[str, float]] = []
         self._best: Mapping[str, float] = {}
+        self._per_class: list[ClassAccuracies] = []
 
     def add(self, generation: Generation) -> Accuracy:
         """Scores the generation of the next window; returns its accuracy as of that window."""
         answers = classify(generation, in_batches(generation.class_ids, self._tests))
         found = accuracies(generation, answers)
         curve = seen_unseen_curve(answers, generation.seen)
-        learned = frozenset(c for c, seen in zip(generation.class_ids, generation.seen, strict=True) if seen)
+        learned = seen_in(generation)
         self._as_of.append(Accuracy(percent(found.seen), percent(found.unseen)))
         self._forgetting.append(percent(forgetting(self._best, learned, found.per_class)))
         self._areas.append(None if curve is None else 100 * curve.area)
         self._overall.append(overall_accuracy(found.per_class))
         self._by_examples.append(in_percent(accuracy_by_examples(generation, found.per_class)))
         self._best = best_since_learned(self._best, learned, found.per_class)
+        self._per_class.append(found.per_class)
         self._known.append(_without_vectors(generation))
         self._last = generation
         return self._as_of[-1]
@@ -151,6 +155,7 @@ class Scoring:
             tuple(self._areas),
             tuple(self._overall),
             tuple(self._by_examples),
+            percent(task_forgetting([seen_in(known) for known in self._known], self._per_class)),
         )
 
 
@@ -187,6 +192,10 @@ def _grouped(known: Generation, found: Mapping[str, float]) -> Accuracy:
 def _without_vectors(generation: Generation) -> Generation:
     """Its classes alone, which cost next to nothing to keep."""
     return replace(generation, vectors=np.zeros((len(generation.class_ids), 0)), centre=np.zeros(0))
+
+
+def seen_in(generation: Generation) -> set[str]:
+    return {class_id for class_id, seen in zip(generation.class_ids, generation.seen, strict=True) if seen}
 
 
 def percent(fraction: float | None) -> float | None:

@@ -18,7 +18,8 @@ def copy(
     roles: Iterable[str] = tuple(ROLES),
     report: Callable[[str, int], None] = lambda *_: None,
 ) -> int:
-    """Copies the topics of these roles as they are now; returns the number of records. `report` is called per batch.
+    """Copies the topics of these roles as they are now; returns the number of records. `report` is told, per batch, the
+    topic and by how many offsets it is further.
 
     A learner may be running meanwhile: the end of the ledger is looked up first, so everything it refers to is copied.
     The target's topics must not exist yet, or be empty and never written to. Raises `Refused` when an offset cannot be
@@ -58,12 +59,13 @@ def _copy_partition(
     count = 0
     with source.reader({tp: begin}) as reader, target.offset_writer(tp) as writer:
         writer.begin(begin)
-        while reader.position(tp) < end:
+        position = begin
+        while position < end:
             records = [record for record in reader.poll(1.0) if record.offset < end]
-            if not records:
-                continue
-            writer.add(records)
-            count += len(records)
-            report(tp.topic, len(records))
+            before, position = position, min(reader.position(tp), end)
+            report(tp.topic, position - before)
+            if records:
+                writer.add(records)
+                count += len(records)
         writer.end(end)
     return count

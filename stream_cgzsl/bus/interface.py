@@ -104,6 +104,9 @@ class Writer(Closeable):
 class Publisher(Closeable):
     """Writes records in transactions. Opening a publisher fences every older one of the same name."""
 
+    timeout_seconds: float | None = None
+    """The bus ends a transaction that takes longer, and nothing of it shows."""
+
     @abstractmethod
     def begin(self) -> None:
         """Opens a transaction. Raises `Fenced`."""

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from stream_cgzsl.bus.interface import Bus
 from stream_cgzsl.bus.types import Right, TopicSpec
 from stream_cgzsl.errors import CgzslError, Refused, TopicMisconfigured, TopicMissing, UsageError
+from stream_cgzsl.schemas.foreign import DECODED_ROLES, Decoder
 from stream_cgzsl.schemas.roles import ROLES
 
 _CLEANUP_SETTINGS = {
@@ -19,21 +20,32 @@ _CLEANUP_SETTINGS = {
 
 @dataclass(frozen=True)
 class Topics:
-    """Topics are named `<prefix>.<role>`, except for roles that have another name in `names`."""
+    """Topics are named `<prefix>.<role>`, except for roles that have another name in `names`.
+
+    Records of the roles in `decoders` are not in our format: these functions read them.
+    """
 
     prefix: str = "cgzsl"
     names: Mapping[str, str] = field(default_factory=dict)
+    decoders: Mapping[str, Decoder] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         unknown = sorted(set(self.names) - set(ROLES))
         if unknown:
             raise UsageError(f"no such topic role: {', '.join(unknown)}; the roles are {', '.join(ROLES)}")
+        unread = sorted(set(self.decoders) - set(DECODED_ROLES))
+        if unread:
+            raise UsageError(f"no decoder is possible for {', '.join(unread)}; only for {', '.join(DECODED_ROLES)}")
 
     def __getitem__(self, role: str) -> str:
         """The name of the topic with that role."""
         if role not in ROLES:
             raise KeyError(role)
         return self.names.get(role, f"{self.prefix}.{role}")
+
+    def training_decoders(self) -> dict[str, str]:
+        """The names of the decoders that decide what is learned, by role."""
+        return {role: self.decoders[role].name for role in ("attributes", "features") if role in self.decoders}
 
     def specs(self, partitions: int = 1) -> list[TopicSpec]:
         """Every topic as it must be configured, with `partitions` partitions where a role may have several."""

@@ -13,7 +13,7 @@ from stream_cgzsl.errors import CgzslError, UsageError
 from stream_cgzsl.version import __version__
 
 COMMANDS = (
-    *("demo", "up", "learn", "score", "evaluate", "feed", "run", "study", "report"),
+    *("demo", "up", "learn", "score", "evaluate", "encode", "feed", "run", "study", "report"),
     *("boundary", "rollback"),
     *("watch", "drift", "topics", "check", "replay", "copy", "compact", "export", "dead_letters", "schemas", "broker"),
 )

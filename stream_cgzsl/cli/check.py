@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 
 from stream_cgzsl.cli.flags import STREAM, add, open_stream
+from stream_cgzsl.cli.progress import progress
 from stream_cgzsl.errors import BrokenLedger
 
 
@@ -15,10 +16,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     from stream_cgzsl.history.check import check
 
-    with open_stream(
-        arguments, ("attributes", "features", "control", "windows", "projections", "state", "dead-letters")
-    ) as (bus, topics):
-        found = check(bus, topics)
+    with (
+        open_stream(
+            arguments, ("attributes", "features", "control", "windows", "projections", "state", "dead-letters")
+        ) as (bus, topics),
+        progress() as show,
+    ):
+        found = check(bus, topics, report=show)
     for problem in found.problems:
         print(f"stream-cgzsl: {problem}")
     print(

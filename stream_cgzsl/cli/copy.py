@@ -6,6 +6,8 @@ import argparse
 
 from stream_cgzsl.bus import connect
 from stream_cgzsl.cli.flags import add, settings_from, topics_from
+from stream_cgzsl.cli.progress import progress
+from stream_cgzsl.schemas import ROLES
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -15,22 +17,23 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> None:
-    from rich.progress import Progress, SpinnerColumn, TextColumn
-
     from stream_cgzsl.bus.copy import copy
     from stream_cgzsl.windows.identity import refuse_changed_topics
     from stream_cgzsl.windows.recorded import Ledger
 
-    settings = settings_from(arguments)
-    columns = (SpinnerColumn(), TextColumn("{task.description} {task.completed:,.0f} records"))
-    with connect(arguments.source) as source, connect(arguments.target) as target, Progress(*columns) as progress:
-        topics = topics_from(settings)
-        if topics["windows"] in source.topics() and (ledger := Ledger.open(source, topics)) is not None:
+    topics = topics_from(settings_from(arguments))
+    with connect(arguments.source) as source, connect(arguments.target) as target, progress() as show:
+        there = source.topics()
+        if topics["windows"] in there and (ledger := Ledger.open(source, topics)) is not None:
             refuse_changed_topics(source, topics, ledger)
-        task = progress.add_task("copying", total=None)
+        names = [topics[role] for role in ROLES if topics[role] in there]
+        length = sum(sum(source.end_offsets(n).values()) - sum(source.begin_offsets(n).values()) for n in names)
+        done = 0
 
-        def report(topic: str, records: int) -> None:
-            progress.update(task, description=topic, advance=records)
+        def report(_: str, offsets: int) -> None:
+            nonlocal done
+            done += offsets
+            show("records", done, max(done, length))
 
         total = copy(source, target, topics, report=report)
     print(f"{total:,} records copied from {source.url} to {target.url}")

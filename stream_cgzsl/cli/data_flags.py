@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
 SETTINGS = ("static", "dynamic", "online", "trickle")
 _DEFAULT_SETTING = "online"
+SPLITS = ("official", "published")
 
 SIZES = ("tasks", "seen", "unseen", "window_size", "never_share")
 """The flags that change a plan, as argparse stores them."""
@@ -34,6 +35,11 @@ def add_data(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--splits", metavar="NAME", help="which file of attributes and splits (default: att_splits)")
     parser.add_argument(
         "--setting", choices=SETTINGS, help=f"how classes arrive and become seen (default: {_DEFAULT_SETTING})"
+    )
+    parser.add_argument(
+        "--split",
+        choices=SPLITS,
+        help="in the static setting: the official rows, or those of the published loader (default: official)",
     )
     parser.add_argument(
         "--tasks",
@@ -71,12 +77,17 @@ def data_from(arguments: argparse.Namespace) -> Dataset:
     """The data set the flags ask for. Raises `UsageError`."""
     from stream_cgzsl.benchmark.datasets import load
 
-    return load(arguments.dataset, arguments.feature_file, arguments.splits, arguments.data)
+    published = arguments.split == "published"
+    if published and arguments.setting != "static":
+        raise UsageError("--split published is of the static setting: give --setting static, or leave it out")
+    data = load(arguments.dataset, arguments.feature_file, arguments.splits, arguments.data)
+    return data.split_as_published() if published else data
 
 
 def data_words(arguments: argparse.Namespace) -> tuple[str, ...]:
     """The words of the command line that name the data set."""
     files = {"--features": arguments.feature_file, "--splits": arguments.splits, "--data": arguments.data}
+    files["--split"] = arguments.split if arguments.split != "official" else None
     return arguments.dataset, *(word for flag, value in files.items() if value for word in (flag, value))
 
 

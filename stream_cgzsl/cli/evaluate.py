@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import argparse
 
-from stream_cgzsl.cli.flags import EVALUATION, PAGES, STREAM, add, settings_from, topics_from
+from stream_cgzsl.cli.flags import DECODING, EVALUATION, PAGES, STREAM, add, decoding_topics, settings_from
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    add(parser, STREAM, EVALUATION, PAGES)
+    add(parser, STREAM, DECODING, EVALUATION, PAGES)
 
 
 def run(arguments: argparse.Namespace) -> None:
@@ -17,4 +17,4 @@ def run(arguments: argparse.Namespace) -> None:
     from stream_cgzsl.workers.evaluator import EvaluatorWorker
     from stream_cgzsl.workers.process import serve
 
-    serve(settings, topics_from(settings), EvaluatorMetrics(), EvaluatorWorker)
+    serve(settings, decoding_topics(settings), EvaluatorMetrics(), EvaluatorWorker)

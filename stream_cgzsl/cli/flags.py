@@ -14,10 +14,13 @@ from pydantic.fields import FieldInfo
 
 from stream_cgzsl.bus import Bus, connect
 from stream_cgzsl.bus.topics import Topics
-from stream_cgzsl.runtime.settings import Settings, load, pairs
+from stream_cgzsl.runtime.functions import load_function
+from stream_cgzsl.runtime.settings import ALONE, Settings, load, pairs
+from stream_cgzsl.schemas import Decoder
 from stream_cgzsl.schemas.fields import Name
 
 STREAM = ("bus", "prefix", "topics", "log_level")
+DECODING = ("decoder",)
 GENESIS = ("attributes", "features", "signed", "shared", "seed")
 LEARNING = ("learner", "options", "device", "threads", "memory_gb", "snapshot_every", "dead_letter_limit")
 CUTS = ("quiet_seconds", "count", "max_age", "event_time", "event_delay", "event_idle")
@@ -73,14 +76,20 @@ def words(text: str) -> str:
 def settings_from(arguments: argparse.Namespace) -> Settings:
     """The settings of a command: flags override the environment, which overrides the file. Raises `UsageError`."""
     flags: dict[str, Any] = {name: getattr(arguments, name, None) for name in Settings.model_fields}
-    for table in ("topics", "options"):
+    for table in ("topics", "options", "decoder"):
         if flags[table] is not None:
-            flags[table] = pairs(flags[table], f"--{table}")
+            flags[table] = pairs(flags[table], f"--{table}", ALONE.get(table, ()))
     return load(flags, getattr(arguments, "settings", None))
 
 
 def topics_from(settings: Settings) -> Topics:
     return Topics(settings.prefix, settings.topics)
+
+
+def decoding_topics(settings: Settings) -> Topics:
+    """As `topics_from`, for commands that read the records of others. Raises `UsageError` for a wrong decoder."""
+    read = {role: Decoder(name, load_function(name, "--decoder")) for role, name in settings.decoder.items()}
+    return Topics(settings.prefix, settings.topics, read)
 
 
 @contextmanager

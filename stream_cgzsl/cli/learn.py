@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import argparse
 
-from stream_cgzsl.cli.flags import CUTS, GENESIS, LEARNING, PAGES, STREAM, add, settings_from, topics_from
+from stream_cgzsl.cli.flags import CUTS, DECODING, GENESIS, LEARNING, PAGES, STREAM, add, decoding_topics, settings_from
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    add(parser, STREAM, GENESIS, LEARNING, CUTS, PAGES)
+    add(parser, STREAM, DECODING, GENESIS, LEARNING, CUTS, PAGES)
     parser.add_argument(
         "--rebuild", action="store_true", help="train all windows of the ledger again instead of loading its snapshot"
     )
@@ -28,4 +28,4 @@ def run(arguments: argparse.Namespace) -> None:
 
     prepare_torch(settings.threads)
     build = partial(LearnerWorker, rebuild=arguments.rebuild, accept_loss=arguments.accept_loss)
-    serve(settings, topics_from(settings), LearnerMetrics(), build)
+    serve(settings, decoding_topics(settings), LearnerMetrics(), build)

@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 from stream_cgzsl.bus import Bus, connect
 from stream_cgzsl.bus.topics import Topics
-from stream_cgzsl.cli.flags import STREAM, add, settings_from, topics_from
+from stream_cgzsl.cli.flags import DECODING, STREAM, add, decoding_topics, settings_from
+from stream_cgzsl.cli.progress import progress
 from stream_cgzsl.errors import UsageError
 from stream_cgzsl.runtime.settings import pairs
 
@@ -34,7 +35,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="learner=NAME, or an option of the learner; may be repeated",
     )
     parser.add_argument("--to", metavar="PREFIX", help="with --with: publish the result under this prefix")
-    add(parser, (*STREAM, "device", "threads"))
+    add(parser, STREAM, DECODING, ("device", "threads"))
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -43,7 +44,7 @@ def run(arguments: argparse.Namespace) -> int:
     from stream_cgzsl.windows.recorded import Ledger
 
     settings = settings_from(arguments)
-    topics = topics_from(settings)
+    topics = decoding_topics(settings)
     if arguments.verify and arguments.overrides:
         raise UsageError("--verify compares with the ledger, --with changes what is learned: choose one")
     if arguments.to and not arguments.overrides:
@@ -66,9 +67,13 @@ def _verify(bus: Bus, topics: Topics, ledger: Ledger, arguments: argparse.Namesp
     from stream_cgzsl.history.replay import exit_code, verify
 
     verdicts = []
-    for replayed in verify(bus, topics, ledger, device, arguments.first, arguments.until):
-        print(f"window {replayed.number:4} {replayed.kind:9} {replayed.verdict.value}: {replayed.detail}", flush=True)
-        verdicts.append(replayed.verdict)
+    last = ledger.last.number if arguments.until is None else arguments.until
+    with progress() as show:
+        for replayed in verify(bus, topics, ledger, device, arguments.first, arguments.until):
+            verdict = f"{replayed.verdict.value}: {replayed.detail}"
+            print(f"window {replayed.number:4} {replayed.kind:9} {verdict}", flush=True)
+            verdicts.append(replayed.verdict)
+            show("windows", len(verdicts), last - arguments.first + 1)
     print(", ".join(f"{verdicts.count(verdict)} {verdict.value}" for verdict in dict.fromkeys(verdicts)))
     return exit_code(verdicts)
 
@@ -84,7 +89,8 @@ def _what_if(bus: Bus, topics: Topics, ledger: Ledger, arguments: argparse.Names
     changes: dict[str, Any] = pairs(arguments.overrides, "--with")
     learner = changes.pop("learner", old.learner)
     options = {**(old.options if learner == old.learner else {}), **changes}
-    configuration = Configuration(learner, options, old.memory_bytes)
+    configuration = Configuration(learner, options, old.memory_bytes, topics.training_decoders())
+    last = ledger.last.number if arguments.until is None else arguments.until
     with ExitStack() as stack:
         into = None
         if arguments.to is not None:
@@ -93,7 +99,9 @@ def _what_if(bus: Bus, topics: Topics, ledger: Ledger, arguments: argparse.Names
             if bus.end_offsets(target["windows"])[0]:
                 raise UsageError(f"{bus.url}: the prefix {arguments.to!r} has a ledger already; choose another")
             into = (stack.enter_context(bus.publisher(f"{arguments.to}.learner")), target)
+        show = stack.enter_context(progress())
         for window in relearn(bus, topics, ledger, configuration, device, arguments.until, into):
             result = window.error or window.generation.digest[:12]
             print(f"window {window.number:4} {window.kind:9} {result}", flush=True)
+            show("windows", window.number, last)
     return 0

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import argparse
 
-from stream_cgzsl.cli.flags import PAGES, SERVING, STREAM, add, settings_from, topics_from
+from stream_cgzsl.cli.flags import DECODING, PAGES, SERVING, STREAM, add, decoding_topics, settings_from
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    add(parser, STREAM, SERVING, PAGES, ("device",))
+    add(parser, STREAM, DECODING, SERVING, PAGES, ("device",))
 
 
 def run(arguments: argparse.Namespace) -> None:
@@ -17,4 +17,4 @@ def run(arguments: argparse.Namespace) -> None:
     from stream_cgzsl.workers.process import serve
     from stream_cgzsl.workers.scorer import ScorerWorker
 
-    serve(settings, topics_from(settings), ScorerMetrics(), ScorerWorker)
+    serve(settings, decoding_topics(settings), ScorerMetrics(), ScorerWorker)

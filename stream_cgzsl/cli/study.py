@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from stream_cgzsl.report.document import StudyDocument
 
 KINDS = ("ablation", "replay", "seeds", "settings", "learners", "few-shot")
-_ADVERSARIAL = ("ablation", "replay")  # studies of the parts that only the adversarial learners have
+_OF_PARTS = ("ablation", "replay")  # studies of the parts that only the learners with networks have
 _SEVERAL_SEEDS = 5
 
 
@@ -136,8 +136,8 @@ def _study_from(arguments: argparse.Namespace) -> tuple[RunRequest, Study]:
     given = base.settings.model_fields_set
     if arguments.kind == "learners" and given & {"learner", "options"}:
         raise UsageError("`study learners` runs every learner with its defaults: leave --learner and --options out")
-    if arguments.kind in _ADVERSARIAL and "learner" not in given:
-        base = replace(base, settings=base.settings.model_copy(update={"learner": "adversarial"}))
+    if arguments.kind in _OF_PARTS and "learner" not in given:
+        base = replace(base, settings=base.settings.model_copy(update={"learner": "paper"}))
     if arguments.kind == "replay" and arguments.counts is not None:
         return base, plans.replay(base, arguments.counts)
     _refuse(arguments, ("counts",), "for `study replay`")

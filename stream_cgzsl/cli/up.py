@@ -10,6 +10,7 @@ import argparse
 from stream_cgzsl.bus import connect
 from stream_cgzsl.cli.flags import (
     CUTS,
+    DECODING,
     EVALUATION,
     GENESIS,
     LEARNING,
@@ -17,9 +18,9 @@ from stream_cgzsl.cli.flags import (
     SERVING,
     STREAM,
     add,
+    decoding_topics,
     positive,
     settings_from,
-    topics_from,
 )
 
 
@@ -27,7 +28,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--partitions", type=positive, default=4, help="partitions of topics that are created (default: 4)"
     )
-    add(parser, STREAM, GENESIS, LEARNING, CUTS, SERVING, EVALUATION, PAGES)
+    add(parser, STREAM, DECODING, GENESIS, LEARNING, CUTS, SERVING, EVALUATION, PAGES)
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -36,6 +37,6 @@ def run(arguments: argparse.Namespace) -> int:
 
     settings = settings_from(arguments)
     with connect(settings.bus) as bus:
-        bus.create(topics_from(settings).specs(arguments.partitions))
+        bus.create(decoding_topics(settings).specs(arguments.partitions))
     start_logging(settings.log_level)
     return run_together(settings, stop_on_signals())

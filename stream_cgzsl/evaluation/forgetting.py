@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Set
+from collections.abc import Iterable, Mapping, Sequence, Set
 
 import numpy as np
 
@@ -28,3 +28,26 @@ def best_since_learned(best: ClassAccuracies, learned: Set[str], now: ClassAccur
     """
     known = sorted((best.keys() | now.keys()) & learned)
     return {class_id: max(best.get(class_id, 0.0), now.get(class_id, 0.0)) for class_id in known}
+
+
+def task_forgetting(seen: Sequence[Set[str]], found: Sequence[ClassAccuracies]) -> float | None:
+    """Forgetting by task, as continual learning measures it: the mean over all tasks but the last of the best accuracy
+
+    before the last evaluation minus that of the last one. It is negative where a task is better than it ever was.
+    `seen` are the seen classes as of each evaluation and `found` the accuracies. A task's classes are those that are
+    first seen in it, and its accuracy is their mean. None where no task can be compared.
+    """
+    losses = []
+    known: set[str] = set()
+    for first, learned in enumerate(seen):
+        task, known = learned - known, known | learned
+        means = [_mean(now[class_id] for class_id in task & now.keys()) for now in found[first:]]
+        before = [accuracy for accuracy in means[:-1] if accuracy is not None]
+        if before and means[-1] is not None:
+            losses.append(max(before) - means[-1])
+    return _mean(losses)
+
+
+def _mean(values: Iterable[float]) -> float | None:
+    there = list(values)
+    return float(np.mean(there)) if there else None

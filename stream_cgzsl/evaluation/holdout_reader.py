@@ -31,7 +31,7 @@ class HoldoutReader:
     def __init__(self, bus: Bus, topics: Topics, genesis: Genesis, rows: Holdout) -> None:
         self._bus = bus
         self._topic = topics["holdout"]
-        self._reader = feature_reader("holdout", genesis)
+        self._reader = feature_reader("holdout", genesis, topics.decoders.get("holdout"))
         self._rows = rows
         self.dead_lettered: Mapping[int, int] = {}
         self._positions: Offsets = {}

@@ -20,6 +20,9 @@ from stream_cgzsl.windows.recorded import Ledger
 
 _ROLES = ("attributes", "features", "control")
 _WINDOWS_AT_ONCE = 200
+Report = Callable[[str, int, int], None]
+"""Told what is being checked, how much of it is done, and of how much."""
+
 LetterOffsets = dict[tuple[str, int], list[int]]
 """Per topic and partition, the offsets of the records that have a dead letter, in order."""
 
@@ -41,7 +44,9 @@ class Findings:
     problems: list[str] = field(default_factory=list)
 
 
-def check(bus: Bus, topics: Topics, alive: Callable[[], None] = lambda: None) -> Findings:
+def check(
+    bus: Bus, topics: Topics, alive: Callable[[], None] = lambda: None, report: Report = lambda *_: None
+) -> Findings:
     """Checks that ranges of consecutive windows abut, that counts add up, that every record still on the bus is in
     exactly one window, that every invalid one has its dead letter, and that digests match. Reads every input once.
     """
@@ -51,7 +56,7 @@ def check(bus: Bus, topics: Topics, alive: Callable[[], None] = lambda: None) ->
     findings = Findings(windows=recorded.last.number, problems=changed_topics(bus, topics, recorded))
     letters = _letter_offsets(bus, topics, findings)
     partitions = [
-        _Partition(bus, topics, role, partition, letters, findings)
+        _Partition(bus, topics, role, partition, letters, findings, report)
         for role in _ROLES
         for partition in bus.end_offsets(topics[role])
     ]
@@ -68,6 +73,7 @@ def check(bus: Bus, topics: Topics, alive: Callable[[], None] = lambda: None) ->
                 )
             if record.number:
                 _check_result(loader, record, findings)
+                report("generations", record.number, findings.windows)
     for one in partitions:
         one.count_waiting()
     newest = next((record for record in recorded.back(recorded.last.number) if record.state is not None), None)
@@ -85,10 +91,18 @@ class _Partition:
     """One partition of an input topic, through all windows, some of them at a time."""
 
     def __init__(
-        self, bus: Bus, topics: Topics, role: str, partition: int, letters: LetterOffsets, findings: Findings
+        self,
+        bus: Bus,
+        topics: Topics,
+        role: str,
+        partition: int,
+        letters: LetterOffsets,
+        findings: Findings,
+        report: Report,
     ) -> None:
         self._bus = bus
         self._findings = findings
+        self._report = report
         self._role = role
         self._tp = TopicPartition(topics[role], partition)
         self._begin, self._end = (bus.begin_offsets(topics[role])[partition], bus.end_offsets(topics[role])[partition])
@@ -100,7 +114,7 @@ class _Partition:
         """The next windows."""
         spans = [record.ranges.get(self._role, {}).get(self._tp.partition) for record in records]
         end = min(self._end, max((span.end for span in spans if span is not None), default=0))
-        offsets = _offsets(self._bus, self._tp, self._position, end)
+        offsets = self._offsets(self._position, end)
         self._position = max(self._position, end)
         offset, expected = next(offsets, None), self._expected
         for record, span in zip(records, spans, strict=True):
@@ -123,7 +137,14 @@ class _Partition:
 
     def count_waiting(self) -> None:
         """The records after the last window."""
-        self._findings.waiting += sum(1 for _ in _offsets(self._bus, self._tp, self._position, self._end))
+        self._findings.waiting += sum(1 for _ in self._offsets(self._position, self._end))
+
+    def _offsets(self, begin: int, end: int) -> Iterator[int]:
+        """Of the records that still exist, each one reported."""
+        place = f"{self._tp.topic}/{self._tp.partition}"
+        for offset in _offsets(self._bus, self._tp, begin, end):
+            self._report(place, offset + 1 - self._begin, self._end - self._begin)
+            yield offset
 
     def _check_span(self, where: str, span: Range, there: int) -> None:
         findings, dead = self._findings, sum(span.dead.values())

@@ -5,17 +5,43 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from stream_cgzsl.bus import Publisher
+from stream_cgzsl.bus import Bus, Publisher
 from stream_cgzsl.bus.topics import Topics
 from stream_cgzsl.history.stream_learner import Configuration, Outcome, StreamLearner
-from stream_cgzsl.schemas import LedgerRecord, Message
+from stream_cgzsl.runtime.environment import environment
+from stream_cgzsl.schemas import Genesis, LedgerRecord, Message, Range
 from stream_cgzsl.serving.generation_io import commit_of
+from stream_cgzsl.version import __version__
 from stream_cgzsl.windows.commit import write_commit
+from stream_cgzsl.windows.identity import topic_ids
 
 
 def configuration_fields(now: Configuration, before: Configuration | None) -> dict[str, Any]:
     """What a ledger record says about the configuration: in full only where it changed, its digest always."""
     return {"configuration": None if now == before else now.document(), "configuration_digest": now.digest}
+
+
+def genesis_record(
+    bus: Bus, topics: Topics, genesis: Genesis, configuration: Configuration, device: str
+) -> LedgerRecord:
+    """Record 0: what never changes, which topics these are, and where each begins."""
+    first = {
+        role: {p: Range(start=begin, end=begin) for p, begin in bus.begin_offsets(topics[role]).items()}
+        for role in ("attributes", "features", "control")
+    }
+    return LedgerRecord(
+        number=0,
+        kind="genesis",
+        reason="genesis",
+        genesis=genesis,
+        topic_ids=topic_ids(bus, topics),
+        ranges=first,
+        holdout=bus.begin_offsets(topics["holdout"]),
+        configured=0,
+        code=__version__,
+        environment=environment(device),
+        **configuration_fields(configuration, None),
+    )
 
 
 def publish_window(

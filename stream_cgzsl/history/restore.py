@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import logging
 import math
+import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from stream_cgzsl.bus import Bus
 from stream_cgzsl.bus.topics import Topics
-from stream_cgzsl.errors import BrokenLedger, Expired
+from stream_cgzsl.errors import BrokenLedger, Expired, UsageError
 from stream_cgzsl.history.stream_learner import Configuration, Outcome, Step, StreamLearner, apply_window
 from stream_cgzsl.learners.interface import SILENT, Monitor
 from stream_cgzsl.schemas import LedgerRecord
@@ -49,11 +50,15 @@ class Restorer:
         """
         learner = self._base(number)
         self.expect_rollbacks(learner.number + 1, number)
-        for record in self.ledger.records(learner.number + 1, number):
+        first, started = learner.number + 1, time.monotonic()
+        for record in self.ledger.records(first, number):
             self.alive()
             learner, outcome = self.apply(learner, record, monitor=_Watch(self.alive))
             digest = outcome.generation.digest
-            log.info("window %d trained again: %s", record.number, digest[:12])
+            left = number - record.number
+            seconds = (time.monotonic() - started) / (record.number - first + 1) * left
+            short = digest[:12]
+            log.info("window %d trained again: %s; about %.0f s for %d more", record.number, short, seconds, left)
             if digest != record.generation:
                 self._report_difference(record, digest)
         return learner
@@ -87,6 +92,7 @@ class Restorer:
 
     def gather(self, learner: StreamLearner, record: LedgerRecord, letters: bool = False) -> Gathered:
         """The window of a ledger record, read again from its ranges; its dead letters are kept if asked for."""
+        self._check_decoders(record)
         gatherer = Gatherer(self.bus, self.topics, self.ledger.genesis, self._configuration_of(record).memory_bytes)
         starts = {
             role: {p: span.start for p, span in record.ranges[role].items()} for role in ("attributes", "features")
@@ -106,6 +112,16 @@ class Restorer:
         except Expired as error:
             gone = ", ".join(expired_ranges(self.bus, self.topics, record)) or str(error)
             raise Expired(f"window {record.number} cannot be trained again: {gone}") from error
+
+    def _check_decoders(self, record: LedgerRecord) -> None:
+        """Raises `UsageError` where the window was read with other decoders than are named now."""
+        then, now = configuration_of(self.ledger, record).decoders, self.topics.training_decoders()
+        if then != now:
+            named = " ".join(f"--decoder {role}={name}" for role, name in then.items()) or "no --decoder"
+            raise UsageError(
+                f"window {record.number} was read with {named} for attributes and features, and is read again the same "
+                "way: name these"
+            )
 
     def from_snapshot(self, record: LedgerRecord) -> StreamLearner:
         """The learner after the window of `record`, from its own snapshot. Raises `Incomplete` when that is gone."""

@@ -10,7 +10,7 @@ import hashlib
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -28,6 +28,7 @@ from stream_cgzsl.serving import file
 from stream_cgzsl.serving.delta import Delta
 from stream_cgzsl.serving.generation import Generation, following
 from stream_cgzsl.windows.gather import Gathered
+from stream_cgzsl.windows.ids import Ids
 from stream_cgzsl.windows.window import Window
 
 REMEMBERED_WINDOWS = 2
@@ -45,9 +46,11 @@ class Configuration:
     learner: str
     options: Mapping[str, Any]
     memory_bytes: int
+    decoders: Mapping[str, str] = field(default_factory=dict)  # by role; only where records are not in our format
 
     def document(self) -> dict[str, Any]:
-        return {"learner": self.learner, "options": dict(self.options), "memory_bytes": self.memory_bytes}
+        decoders = {"decoders": dict(self.decoders)} if self.decoders else {}
+        return {"learner": self.learner, "options": dict(self.options), "memory_bytes": self.memory_bytes, **decoders}
 
     @property
     def digest(self) -> str:
@@ -83,7 +86,7 @@ class StreamLearner:
         self._device = device
         self.configuration = configuration
         self._learner = self._create(configuration)
-        self._ids: list[frozenset[bytes]] = []
+        self._ids: list[Ids] = []
         self._generation: Generation | None = None  # the last one, if a delta can follow
         self.number = 0
         self.names: dict[str, str] = {}  # live class -> readable name, or its id
@@ -98,8 +101,8 @@ class StreamLearner:
         return frozenset(self.names)
 
     @property
-    def known_ids(self) -> frozenset[bytes]:
-        return frozenset().union(*self._ids)
+    def known_ids(self) -> Ids:
+        return Ids.union(self._ids)
 
     def learn(
         self, kind: str, gathered: Gathered, monitor: Monitor = SILENT, every_window_counts: bool = False
@@ -130,7 +133,7 @@ class StreamLearner:
             self.names.pop(class_id, None)
         for description in window.described:
             self.names[description.class_id] = description.name or description.class_id
-        learned = frozenset[bytes]() if kind == "failed" else gathered.ids  # what was not learned may be sent again
+        learned = Ids() if kind == "failed" else Ids(gathered.ids)  # what was not learned may be sent again
         if learned or every_window_counts:
             self._ids = [*self._ids, learned][-REMEMBERED_WINDOWS:]
         self._made(generation)
@@ -200,7 +203,7 @@ class StreamLearner:
         snapshot = self._learner.snapshot()
         arrays = {f"learner/{name}": array for name, array in snapshot.arrays.items()}
         for back, ids in enumerate(self._ids):
-            arrays[f"ids/{back}"] = np.frombuffer(b"".join(sorted(ids)), np.uint8)
+            arrays[f"ids/{back}"] = ids.array()
         meta = {"learner": snapshot.meta, "names": self.names, "number": self.number, "windows_of_ids": len(self._ids)}
         if self._generation is not None:
             arrays |= {f"generation/{name}": array for name, array in file.arrays_of(self._generation).items()}
@@ -213,10 +216,7 @@ class StreamLearner:
         self._learner.restore(Snapshot(_under("learner/", snapshot), snapshot.meta["learner"]))
         made = snapshot.meta.get("generation")
         self._generation = None if made is None else file.assembled(made, _under("generation/", snapshot))
-        self._ids = [
-            frozenset(bytes(row) for row in snapshot.arrays[f"ids/{back}"].reshape(-1, 16))
-            for back in range(snapshot.meta["windows_of_ids"])
-        ]
+        self._ids = [Ids.of_array(snapshot.arrays[f"ids/{back}"]) for back in range(snapshot.meta["windows_of_ids"])]
         self.names = dict(snapshot.meta["names"])
         self.number = snapshot.meta["number"]
 

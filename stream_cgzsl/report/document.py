@@ -93,6 +93,14 @@ class MapPoint(Model):
     replayed: bool
 
 
+NOT_ZERO_SHOT = {
+    "static": "mUA is not zero-shot there: the last generation has trained on the classes that were unseen then.",
+    "online": "mUA is zero-shot in part: the last generation has trained on some of the classes that were unseen then.",
+}
+"""What to say of recalculated accuracies on unseen classes, by setting."""
+NOT_ZERO_SHOT["trickle"] = NOT_ZERO_SHOT["online"]
+
+
 class FeatureMap(Model):
     class_ids: tuple[str, ...]
     points: tuple[MapPoint, ...]
@@ -115,6 +123,8 @@ class RunDocument(Model):
     as_of: Figures
     recalculated: Figures
     forgetting: float | None
+    task_forgetting: float | None = None  # by task, and negative where tasks gained
+    paper_forgetting: float | None = None  # of the paper's own system, which does not say how it is measured
     area: float | None
     overall: float | None = None
     by_examples: dict[str, float] = Field(default_factory=dict)

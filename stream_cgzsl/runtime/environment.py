@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import platform
 from typing import Any
 
@@ -31,6 +32,7 @@ def peak_memory(device: str) -> int:
 
 def prepare_torch(threads: int) -> None:
     """Fixes what torch would otherwise choose by the machine. Call once, before the first tensor is made."""
+    os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")  # CUDA reads it once; without it torch refuses
     torch.set_num_threads(threads)
     torch.use_deterministic_algorithms(True, warn_only=False)
     torch.backends.cuda.matmul.allow_tf32 = False

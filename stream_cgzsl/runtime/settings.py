@@ -17,9 +17,12 @@ from pydantic import BaseModel, ConfigDict, Field, NonNegativeInt, PositiveFloat
 
 from stream_cgzsl.errors import UsageError
 from stream_cgzsl.runtime.secrets import without_password
-from stream_cgzsl.schemas import Genesis
+from stream_cgzsl.schemas import DECODED_ROLES, Genesis
 
 DEFAULT_LEARNER = "evidence"
+
+ALONE: Mapping[str, tuple[str, ...]] = {"decoder": DECODED_ROLES}
+"""Tables in which a value without a name is that of all of these names."""
 
 MAX_FILE_BYTES = 1024 * 1024
 """The largest settings file that is read."""
@@ -31,6 +34,9 @@ class Settings(BaseModel):
     bus: str = Field("sqlite:///cgzsl.db", description="where the topics are: sqlite:///path.db or kafka://host:port")
     prefix: str = Field("cgzsl", description="topics are named PREFIX.ROLE")
     topics: dict[str, str] = Field({}, description="a name of its own for a role: --topics features=my.vectors")
+    decoder: dict[str, str] = Field(
+        {}, description="what reads records in another format: --decoder features=module:function, or for every role"
+    )
 
     attributes: PositiveInt | None = Field(None, description="length of attribute vectors (first start only)")
     features: PositiveInt | None = Field(None, description="length of feature vectors (first start only)")
@@ -97,7 +103,7 @@ def load(flags: Mapping[str, Any], file: Path | None = None, environ: Mapping[st
         text = environ.get(variable(field))
         if text is not None:
             source, is_table = variable(field), "dict" in str(info.annotation)
-            values[field] = (source, _table(text, source) if is_table else text)
+            values[field] = (source, _table(text, source, ALONE.get(field, ())) if is_table else text)
     for name, value in flags.items():
         if value is not None:
             values[name] = (f"--{name.replace('_', '-')}", value)
@@ -125,10 +131,10 @@ def to_environ(settings: Settings) -> dict[str, str]:
     }
 
 
-def _table(text: str, source: str) -> dict[str, Any]:
+def _table(text: str, source: str, alone: tuple[str, ...]) -> dict[str, Any]:
     """`a=1,b=x`, or a JSON object for values that hold commas."""
     if not text.startswith("{"):
-        return pairs(text.split(","), source)
+        return pairs(text.split(","), source, alone)
     try:
         return dict(json.loads(text))
     except (ValueError, TypeError, RecursionError) as error:
@@ -150,10 +156,13 @@ def _read_file(file: Path | None) -> dict[str, Any]:
         raise UsageError(f"{file}: not a readable TOML file: {error}") from error
 
 
-def pairs(items: list[str], source: str) -> dict[str, Any]:
-    """`["a=1", "b=x"]` -> `{"a": 1, "b": "x"}`; values are read as TOML if possible. `source` is for the error."""
+def pairs(items: list[str], source: str, alone: tuple[str, ...] = ()) -> dict[str, Any]:
+    """`["a=1", "b=x"]` -> `{"a": 1, "b": "x"}`; values are read as TOML if possible. `source` is for the error.
+
+    A value without a name is that of every name in `alone`, if there are any.
+    """
     result: dict[str, Any] = {}
-    for item in items:
+    for item in (named for given in items for named in _named(given, alone)):
         name, sign, text = item.partition("=")
         if not sign or not name.strip():
             raise UsageError(f"{source}: {item!r} is not of the form name=value")
@@ -162,3 +171,7 @@ def pairs(items: list[str], source: str) -> dict[str, Any]:
         except tomllib.TOMLDecodeError:
             result[name.strip()] = text
     return result
+
+
+def _named(item: str, names: tuple[str, ...]) -> list[str]:
+    return [item] if "=" in item or not names else [f"{name}={item}" for name in names]

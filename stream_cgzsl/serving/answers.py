@@ -18,6 +18,7 @@ from stream_cgzsl.schemas import (
     KEPT_BYTES,
     Array,
     Batch,
+    Decoder,
     Genesis,
     InvalidEvent,
     Message,
@@ -81,8 +82,8 @@ class _ClassTexts(dict[int, _Texts]):
 class Answerer:
     """Answers with one generation; without one, or with one that is not servable, every answer is `no-model`.
 
-    An answer lists `top_k` candidates. One whose best score is below `reject_score` is `unknown`. For one thread
-    only.
+    An answer lists `top_k` candidates. One whose best score is below `reject_score` is `unknown`. Samples are read by
+    `decoder`, if there is one. For one thread only.
     """
 
     def __init__(
@@ -92,12 +93,13 @@ class Answerer:
         classify: Classify | None,
         top_k: int = 1,
         reject_score: float | None = None,
+        decoder: Decoder | None = None,
     ) -> None:
         self.generation = generation
         self._classify = classify
         self._top_k = top_k
         self._reject = -np.inf if reject_score is None else reject_score
-        self._reader = feature_reader("samples", genesis)
+        self._reader = feature_reader("samples", genesis, decoder)
         self._able = generation is not None and generation.servable and bool(generation.class_ids)
         self._texts = _ClassTexts(generation)
         self._end = "}" if generation is None else f',"generation":{generation.number}}}'

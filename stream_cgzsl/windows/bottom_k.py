@@ -72,6 +72,12 @@ class KeptFeatures:
             self._kept.setdefault(class_id, []).append((digest, slot))
         self._store(slots, rows, indices)
 
+    def replace(self, class_id: str, digest: bytes, row: Array) -> None:
+        """Another row in place of the one that was added with this hash, if that is still kept."""
+        for kept, slot in self._kept.get(class_id, ()):
+            if kept == digest:
+                self._rows[slot] = row
+
     def _store(self, slots: list[int], rows: Array, indices: list[int]) -> None:
         self._rows[slots] = rows if len(indices) == len(rows) else rows[indices]
 

@@ -146,8 +146,9 @@ class MaxAge:
 class EventTime:
     """Tumbling windows of `span` seconds of the records' own time, aligned to the epoch.
 
-    A window that ends at time T closes once every partition has a record of T + `delay` or later, or has had no new
-    record for `idle` seconds. Records older than T that arrive after the cut join the next window and are counted
+    A window that ends at time T closes once every partition has a record of T + `delay` or later, or has had no newer
+    record for `idle` seconds: none at all, or none of a later time, so that a clock that stands still blocks nobody.
+    Records older than T that arrive after the cut join the next window and are counted
     late. A record more than an hour ahead of `wall`, the time of day, counts as one of now, so that a producer with a
     wrong clock does not block the others.
     """
@@ -163,6 +164,7 @@ class EventTime:
         self._ends: Offsets = {}
         self._moved: dict[int, float] = {}
         self._first: dict[int, tuple[int, int]] = {}  # partition -> the first waiting offset, and its time
+        self._latest: dict[int, tuple[int, float]] = {}  # partition -> the latest time known of it, and since when
 
     def look(self, stream: Stream) -> Cut | None:
         ends, now, wall_ms = stream.ends("features"), stream.clock(), int(self._wall() * 1000)
@@ -183,13 +185,27 @@ class EventTime:
         for partition in ahead:  # its clock cannot be trusted
             passed[partition] = None if wall_ms < until + self._delay_ms else ends[partition]
             at[partition] = None
-        if any(passed.get(p) is None and now - self._moved[p] < self._idle for p in ends):
+        behind = [p for p in ends if passed.get(p) is None and now - self._moved[p] < self._idle]
+        advancing = [p for p in behind if self._advances(stream, p, waiting.get(p, 0), now)]
+        if advancing:
             return None
         cut = {p: _reached(at.get(p), starts.get(p, 0), end) for p, end in ends.items()}
         if not stream.backlog("features", cut):
             return None
         self._until_ms = until
         return Cut("train", "event-time", "event-time", stream.all_ends(cut), until_ms=until)
+
+    def _advances(self, stream: Stream, partition: int, first_ms: int, now: float) -> bool:
+        """Whether a partition has had records of a later time than before in the last `idle` seconds."""
+        topic = stream.topics["features"]
+        latest, since = self._latest.get(partition, (first_ms, now))
+        later = stream.bus.offsets_at(topic, latest + 1).get(partition)
+        if later is not None:
+            with stream.bus.reader({TopicPartition(topic, partition): later}) as reader:
+                for record in reader.poll(1.0, 1):
+                    latest, since = max(latest + 1, record.timestamp_ms), now
+        self._latest[partition] = latest, since
+        return now - since < self._idle
 
     def _first_waiting_ms(self, stream: Stream, ends: Offsets) -> dict[int, int]:
         """The time of the first waiting record of each partition that has one."""

@@ -43,11 +43,12 @@ class Gap:
             )
 
     def after(self, starts: Ends) -> Ends:
-        """`starts`, moved to the first offsets kept."""
-        return {
-            role: {p: offset + self.lost.get(role, {}).get(p, 0) for p, offset in spans.items()}
-            for role, spans in starts.items()
-        }
+        """`starts`, moved to the first offsets kept, also of partitions that were added since."""
+        moved = {role: dict(spans) for role, spans in starts.items()}
+        for role, spans in self.lost.items():
+            for partition, missing in spans.items():
+                moved[role][partition] = moved[role].get(partition, 0) + missing
+        return moved
 
     def note(self, ranges: dict[str, dict[int, Range]]) -> dict[str, dict[int, Range]]:
         """`ranges` with the number of lost offsets in them."""

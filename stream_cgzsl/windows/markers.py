@@ -15,8 +15,19 @@ from stream_cgzsl.windows.offsets import DATA_ROLES, Ends
 log = logging.getLogger(__name__)
 
 
+_GRACE_SECONDS = 60.0
+"""How long a boundary may name records that are not visible yet: those of a transaction that is still open."""
+
+
+class _BeyondEnd(InvalidEvent):
+    """A cut beyond the end of its topic, as far as that can be read now."""
+
+
 class Markers:
-    """A control record closes the window at the cut it names, or at the ends of the topics when it is read."""
+    """A control record closes the window at the cut it names, or at the ends of the topics when it is read.
+
+    A cut beyond the end is waited for, and the records after it wait with it.
+    """
 
     def __init__(self, bus: Bus, topics: Topics, start: int) -> None:
         self._bus = bus
@@ -26,17 +37,18 @@ class Markers:
         self._waiting: list[Record] = []
         self._dead: list[tuple[Message, str]] = []
         self._dead_end = start
+        self._held_since: float | None = None  # when the first waiting record was found to be beyond the end
         self.next_number = 1  # of the open window; the planner keeps it up to date
 
     def wait(self, seconds: float) -> None:
         """Blocks until a control record comes, but no longer than `seconds`."""
-        if not self._waiting:
-            self._waiting = self._reader.poll(seconds)
+        if not self._waiting or self._held_since is not None:
+            self._waiting += self._reader.poll(seconds)
 
     def look(self, stream: Stream) -> Cut | None:
         self.wait(0.0)
         while self._waiting:
-            record = self._waiting.pop(0)
+            record = self._waiting[0]
             try:
                 event = decode("control", record.key, record.value, record.headers)
                 if isinstance(event, Boundary):
@@ -52,6 +64,9 @@ class Markers:
                 still = {role: dict(stream.starts[role]) for role in DATA_ROLES}
                 return self._close(record, Cut("rollback", "rollback", event.reason, still, to=event.to))
             except InvalidEvent as error:
+                if isinstance(error, _BeyondEnd) and self._hold(stream.clock()):
+                    return None
+                self._next()
                 log.warning("%s", error.at(record.topic, record.partition, record.offset))
                 self._dead.append((dead_letter(record, error), error.reason))
                 self._dead_end = record.offset + 1
@@ -67,17 +82,29 @@ class Markers:
                 )
             starts = stream.starts[role]
             for partition, offset in cut.items():
-                if partition not in ends[role] or offset > ends[role][partition]:
-                    raise InvalidEvent(
-                        "cut-beyond-end",
-                        f"the cut ends {role}/{partition} at {offset}, the topic ends at {ends[role].get(partition)}",
-                        "offsets of acknowledged records",
-                        "Flush the producers, then ask for end offsets, then send the boundary.",
-                    )
+                advice = "Flush the producers, then ask for end offsets, then send the boundary."
+                expected = "offsets of acknowledged records"
+                found = f"the cut ends {role}/{partition} at {offset}"
+                if partition not in ends[role]:
+                    raise InvalidEvent("cut-beyond-end", f"{found}, and there is no such partition", expected, advice)
+                if offset > ends[role][partition]:
+                    problem = f"{found}, the topic ends at {ends[role][partition]}"
+                    raise _BeyondEnd("cut-beyond-end", problem, expected, advice)
             ends[role] = {p: max(starts.get(p, 0), cut.get(p, starts.get(p, 0))) for p in ends[role]}
         return ends
 
+    def _hold(self, now: float) -> bool:
+        """Whether the first waiting record may still come true."""
+        self._held_since = now if self._held_since is None else self._held_since
+        return now - self._held_since < _GRACE_SECONDS
+
+    def _next(self) -> None:
+        """The first waiting record is dealt with."""
+        del self._waiting[0]
+        self._held_since = None
+
     def _close(self, record: Record, cut: Cut) -> Cut:
+        self._next()
         dead, control = self.take_dead(record.offset + 1, accepted=1)
         return replace(cut, dead=dead, control=control)
 

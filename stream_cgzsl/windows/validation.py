@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import hashlib
 
-from stream_cgzsl.schemas import Array, Attribute, BulkReader, Genesis, InvalidEvent, VectorEvent
+from stream_cgzsl.schemas import Array, Attribute, BulkReader, Decoder, Genesis, InvalidEvent, VectorEvent
 
 
-def feature_reader(role: str, genesis: Genesis | None) -> BulkReader:
+def feature_reader(role: str, genesis: Genesis | None, decoder: Decoder | None = None) -> BulkReader:
     """Reads features, holdout or samples of a stream. Its `read_all` refuses what `check_feature` refuses.
 
     Without a genesis vectors of any length are valid, and their numbers are not collected.
     """
     if genesis is None:
-        return BulkReader(role, None)
+        return BulkReader(role, None, decoder=decoder)
     least = None if genesis.signed else 0.0
-    return BulkReader(role, genesis.features, least, lambda event: check_feature(event, genesis))
+    return BulkReader(role, genesis.features, least, lambda event: check_feature(event, genesis), decoder)
 
 
 def check_attribute(event: Attribute, genesis: Genesis) -> None:

@@ -112,6 +112,7 @@ def test_the_readings_of_two_windows() -> None:
         areas=(93.75, 12.5),
         overall=(75.0, (25 + 0 + 50 + 0) / 4),
         by_examples=({}, {}),  # these generations do not say how many examples their classes have had
+        task_forgetting=75.0,
     )
 
 
@@ -135,7 +136,7 @@ def test_the_document_has_both_readings() -> None:
         method="episodic",
         setting="static",
         dataset="CUB",
-        readings=Readings(as_of, again, (None, 2.5), (41.0, None)),
+        readings=Readings(as_of, again, (None, 2.5), (41.0, None), task_forgetting=-1.5),
         seconds_training=3.5,
         seconds_total=9.0,
     )
@@ -147,6 +148,7 @@ def test_the_document_has_both_readings() -> None:
         "as_of": {"mSA": 70, "mUA": 20, "mH": 30, "SA": [60, 80], "UA": [20, None], "H": [30, None]},
         "recalculated": {"mSA": 60, "mUA": 50, "mH": 50, "SA": [50, 70], "UA": [50, None], "H": [50, None]},
         "forgetting": 2.5,
+        "task_forgetting": -1.5,
         "mAUSUC": 41.0,
         "windows": {"forgetting": [None, 2.5], "AUSUC": [41.0, None]},
         "seconds_training": 3.5,

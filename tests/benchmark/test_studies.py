@@ -78,12 +78,14 @@ def test_a_sweep_replays_as_many_as_it_says() -> None:
         "20 per class": {"hidden": 8, "replay": 20, "replay_even": False},
     }
     assert [variant.x for variant in study.variants] == [0, 20]
+    printed = changes(studies.replay(asked(learner="paper"), (20,)))
+    assert printed == {"20 per class": {"replay": 20}}  # nothing else bounds it there
 
 
 @pytest.mark.parametrize("make", [studies.ablation, studies.replay])
 def test_studies_of_parts_are_for_learners_that_have_them(make: object) -> None:
     assert callable(make)
-    with pytest.raises(UsageError, match=r"learner 'ridge' has no option .* adversarial, paper and authors-code"):
+    with pytest.raises(UsageError, match=r"learner 'ridge' has no option .* paper, authors-code and adversarial"):
         make(asked(learner="ridge"))
 
 

@@ -44,12 +44,12 @@ def test_a_study_ends_in_one_table_one_document_and_one_page(capsys: pytest.Capt
 
 
 @pytest.mark.parametrize(
-    ("given", "learner"), [((), "adversarial"), (("--learner", "paper"), "paper")], ids=["default", "given"]
+    ("given", "learner"), [((), "paper"), (("--learner", "authors-code"), "authors-code")], ids=["default", "given"]
 )
 def test_a_sweep_is_of_the_learner_with_replay(
     capsys: pytest.CaptureFixture[str], given: tuple[str, ...], learner: str
 ) -> None:
-    quick = ("--options", "max_iterations=4", "--options", "hidden=8")
+    quick = ("--options", "epochs=1", "--options", "hidden=8")
     lines, document = ran(capsys, "replay", DATA, *given, *quick, "--counts", "0,3")
     rows = document["rows"]
     assert isinstance(rows, list)

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from stream_cgzsl.bus import TopicPartition, TopicSpec, connect
-from stream_cgzsl.demo import broker
+from stream_cgzsl.demo import broker, cluster
 from stream_cgzsl.errors import BusUnavailable
 from stream_cgzsl.schemas.message import Message
 
@@ -48,6 +48,23 @@ def test_a_detached_broker_is_started_found_and_stopped_with_its_data_kept(tmp_p
             assert [record.value for record in reader.poll(10.0)] == [b"v"]
     finally:
         broker.stop_detached(tmp_path)
+
+
+@pytest.mark.kafka
+@pytest.mark.usefixtures("jars")
+def test_a_detached_cluster_is_found_and_stopped_and_needs_only_most_of_its_brokers(tmp_path: Path) -> None:
+    try:
+        addresses = cluster.start_detached(0, tmp_path, 3)
+        assert cluster.start_detached(0, tmp_path, 3) == addresses
+        with connect(f"kafka://{addresses}") as bus:
+            bus.create([TopicSpec("t")])
+            assert broker.stop_detached(tmp_path / "broker-2")
+            with bus.writer() as writer:
+                writer.send("t", Message(b"k", b"v"))
+        assert cluster.stop_detached(tmp_path) is True
+        assert cluster.stop_detached(tmp_path) is False
+    finally:
+        cluster.stop_detached(tmp_path)
 
 
 def stop_elsewhere(directory: Path) -> str:

@@ -29,6 +29,7 @@ TESTED_BY = {
     "events.md": "tests/schemas/test_events_page.py",
     "data.md": "tests/benchmark/test_data_page.py",
     "embedding.md": "tests/docs/test_embedding_page.py",
+    "your-own-words.md": "tests/docs/test_your_own_words.py",
 }
 WITHOUT_TEST = {
     "studies.md": "its commands need a data set and a long time; each is tested on a small one",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from stream_cgzsl.evaluation.forgetting import best_since_learned, forgetting
+from stream_cgzsl.evaluation.forgetting import best_since_learned, forgetting, task_forgetting
 
 
 def test_losses_since_the_best_are_averaged_and_gains_are_no_forgetting() -> None:
@@ -44,3 +44,21 @@ def test_several_evaluations() -> None:
         assert lost is None if expected is None else lost == pytest.approx(expected)
         best = best_since_learned(best, learned, now)
         assert best == expected_best
+
+
+def test_forgetting_by_task_compares_means_of_a_tasks_classes_and_may_be_negative() -> None:
+    seen = [{"a", "b"}, {"a", "b", "c"}, {"a", "b", "c", "d"}]
+    found = [
+        {"a": 0.8, "b": 0.6, "c": 0.1},  # task 1 at 0.7
+        {"a": 0.4, "b": 0.8, "c": 0.5},  # at 0.6; task 2 at 0.5
+        {"a": 0.5, "b": 0.6, "c": 0.9, "d": 1.0},  # at 0.55 and at 0.9
+    ]
+    assert task_forgetting(seen, found) == pytest.approx((0.15 - 0.4) / 2)
+    assert task_forgetting(seen[:2], found[:2]) == pytest.approx(0.1)
+
+
+def test_forgetting_by_task_leaves_out_what_cannot_be_compared() -> None:
+    assert task_forgetting([{"a"}], [{"a": 0.5}]) is None
+    assert task_forgetting([], []) is None
+    assert task_forgetting([{"a"}, {"a", "b"}], [{}, {"b": 0.5}]) is None  # no rows of a, and b is new
+    assert task_forgetting([set(), {"a"}, {"a"}], [{"a": 0.1}, {"a": 0.5}, {"a": 0.4}]) == pytest.approx(0.1)

@@ -8,7 +8,7 @@ import pytest
 from guarded import A, B, Result, Stream
 from launcher import Environment, Hook, Point
 
-PAPER = {"hidden": 8, "max_iterations": 4, "batch": 8}
+PAPER = {"hidden": 8, "epochs": 1, "batch": 8, "replay": 5}
 
 
 def learn(stream: Stream, until: int, *hooks: Hook, learning_rate: float = 0.01, snapshot_every: int = 1) -> None:

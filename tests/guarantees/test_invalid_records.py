@@ -35,7 +35,7 @@ UNFIT = [
     unfit("features", "wrong-dimension", Feature(class_id=A, vector=np.ones(17, np.float32))),
     unfit("features", "negative-feature", Feature(class_id=A, vector=np.full(16, -1, np.float32))),
     unfit("attributes", "wrong-dimension", Attribute(class_id=A, vector=np.ones(9, np.float32))),
-    unfit("control", "cut-beyond-end", Boundary(cut={"features": {0: 10**9}})),
+    unfit("control", "cut-beyond-end", Boundary(cut={"features": {99: 1}})),
     unfit("control", "unknown-generation", Rollback(to=10**6)),
 ]
 HOSTILE = [

@@ -35,6 +35,14 @@ def test_a_configuration_is_written_in_full_only_where_it_changes() -> None:
     assert configuration_fields(NEW, NEW) == {"configuration": None, "configuration_digest": NEW.digest}
 
 
+def test_decoders_are_written_only_where_there_are_any() -> None:
+    """Digests of streams in our own format stay as they are."""
+    other = Configuration("closed-form", {}, 1, {"features": "my:read"})
+    assert other.document() == {**OLD.document(), "decoders": {"features": "my:read"}}
+    assert Configuration(**other.document()) == other != OLD
+    assert "decoders" not in OLD.document()
+
+
 def test_a_window_was_learned_with_the_last_configuration_written_before_it(bus: Bus) -> None:
     records = [
         genesis_record(**configuration_fields(OLD, None)),

@@ -16,7 +16,11 @@ from stream_cgzsl.runtime.settings import DEFAULT_LEARNER
 from stream_cgzsl.serving.generation import Generation, following
 from stream_cgzsl.windows.window import Window
 
-QUICK = {name: {"hidden": 16, "max_iterations": 12} for name in ("paper", "authors-code", "adversarial")}
+QUICK = {
+    "paper": {"hidden": 16, "epochs": 2},
+    "authors-code": {"hidden": 16, "epochs": 2},
+    "adversarial": {"hidden": 16, "max_iterations": 12},
+}
 """Small networks, trained for a short while: the contract is the same."""
 
 every_learner = pytest.mark.parametrize("name", LEARNERS)

@@ -145,3 +145,15 @@ def test_nothing_may_be_loaded_or_run_but_what_is_inside(kind: str) -> None:
     policy = text.split('http-equiv="Content-Security-Policy" content="')[1].split('"')[0]
     assert policy.startswith("default-src 'none'; style-src 'sha256-")
     assert "unsafe" not in policy
+
+
+@pytest.mark.parametrize(("setting", "told"), [("static", "is not zero-shot"), ("online", "in part"), ("dynamic", "")])
+def test_accuracies_on_classes_learned_since_are_not_called_zero_shot(setting: str, told: str) -> None:
+    page = render(documents.run().model_copy(update={"setting": setting}))
+    assert ("zero-shot" in page) == bool(told) and told in page
+
+
+def test_forgetting_by_task_stands_beside_ours_and_the_papers() -> None:
+    page = render(documents.run().model_copy(update={"task_forgetting": -1.25, "paper_forgetting": 11.0}))
+    assert "By task, with gains counted: −1.2" in page or "By task, with gains counted: -1.2" in page
+    assert "the paper reports 11" in page

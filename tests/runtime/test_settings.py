@@ -164,3 +164,10 @@ def test_a_new_stream_needs_both_lengths(given: dict[str, int]) -> None:
 
 def test_every_setting_has_a_description() -> None:
     assert [name for name, info in Settings.model_fields.items() if not info.description] == []
+
+
+def test_a_decoder_without_a_role_is_that_of_every_role() -> None:
+    every = dict.fromkeys(("attributes", "features", "samples", "holdout"), "my:read")
+    assert load({}, None, {"CGZSL_DECODER": "my:read"}).decoder == every
+    assert load({}, None, {"CGZSL_DECODER": "my:read,features=my:other"}).decoder == {**every, "features": "my:other"}
+    assert load({}, None, to_environ(Settings(decoder={"features": "a.b:c"}))).decoder == {"features": "a.b:c"}

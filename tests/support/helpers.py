@@ -19,6 +19,7 @@ from patience import PATIENCE_SECONDS
 from stream_cgzsl.benchmark.synthetic_world import World
 from stream_cgzsl.bus import Bus, Receipt, Record, TopicPartition, connect
 from stream_cgzsl.bus.topics import Topics
+from stream_cgzsl.cli.flags import decoding_topics
 from stream_cgzsl.runtime.metrics import LearnerMetrics, ScorerMetrics
 from stream_cgzsl.runtime.settings import Settings
 from stream_cgzsl.schemas import (
@@ -218,7 +219,7 @@ class InThread:
     def _run(self) -> None:
         try:
             with connect(self.settings.bus) as bus:
-                topics = Topics(self.settings.prefix, self.settings.topics)
+                topics = decoding_topics(self.settings)
                 self.worker = self.build(bus, topics, self.settings, self.metrics, self.stop, **self.arguments)
                 self.worker.run()
         except BaseException as error:

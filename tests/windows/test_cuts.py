@@ -247,6 +247,33 @@ def test_an_idle_partition_is_not_waited_for(bus: Bus, stream: Stream, clock: Cl
     assert cut is not None and cut.ends["features"] == {0: 1, 1: 0}
 
 
+def test_a_partition_whose_clock_stands_still_is_not_waited_for(bus: Bus, stream: Stream, clock: Clock) -> None:
+    policy = EventTime(10, 0, 30, None)
+    features(bus, {0: 2}, 5_000)
+    features(bus, {0: 1}, 11_000)
+    for _ in range(3):
+        features(bus, {1: 1}, 3_000)  # it never pauses
+        assert look(policy, stream) is None
+        clock.now += 10
+    features(bus, {1: 1}, 3_000)
+    cut = look(policy, stream)
+    assert cut is not None
+    assert cut.ends["features"] == {0: 2, 1: 4}
+
+
+def test_a_partition_that_catches_up_is_waited_for(bus: Bus, stream: Stream, clock: Clock) -> None:
+    policy = EventTime(10, 0, 30, None)
+    features(bus, {0: 1}, 11_000)
+    for second in range(1, 10):
+        features(bus, {1: 1}, 1000 * second)
+        assert look(policy, stream) is None
+        clock.now += 29
+    features(bus, {1: 1}, 10_000)
+    cut = look(policy, stream)
+    assert cut is not None
+    assert cut.ends["features"] == {0: 0, 1: 9}
+
+
 def test_late_records_join_the_next_window(bus: Bus, stream: Stream) -> None:
     policy = EventTime(10, 0, 1e9, None)
     features(bus, {0: 1, 1: 1}, 12_000)

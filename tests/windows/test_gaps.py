@@ -50,6 +50,12 @@ def test_an_accepted_gap_is_skipped_and_noted(bus: Bus) -> None:
     assert gap.note(ranges) == {"features": {0: Range(start=5, end=9, accepted=4, lost=3), 1: Range(start=0, end=0)}}
 
 
+def test_an_accepted_gap_of_a_partition_that_was_added_since_is_skipped_too(bus: Bus) -> None:
+    expire(bus, TOPICS["features"], 1, 4)
+    starts = {**STARTS, "features": {0: 2}}
+    assert Gap.find(bus, TOPICS, starts).after(starts) == {**STARTS, "features": {0: 2, 1: 4}}
+
+
 @pytest.mark.parametrize(("before", "expired"), [(10, []), (13, ["features/0 [10,13) expired"])])
 def test_inputs_that_expired_after_they_were_learned_are_listed(
     tmp_path: Path, before: int, expired: list[str]

@@ -125,19 +125,45 @@ def test_markers_continue_after_the_last_one_in_the_ledger(bus: Bus, producer: P
 # ---- invalid control records
 
 
+def test_a_cut_at_records_that_are_not_visible_yet_is_waited_for(
+    producer: Producer, markers: Markers, stream: Stream
+) -> None:
+    producer.events("control", Boundary(cut={"features": {0: 4}}), Boundary(reason="next"))
+    assert markers.look(stream) is None
+    producer.events("features", *_features(A)[:1], partition=0)
+    cut = markers.look(stream)
+    assert cut is not None
+    assert (cut.ends["features"], cut.dead, cut.control) == ({0: 4, 1: 0}, (), Range(start=0, end=1, accepted=1))
+
+
+def test_a_cut_at_records_that_never_come_becomes_a_dead_letter(bus: Bus, producer: Producer, markers: Markers) -> None:
+    now = 0.0
+    stream = Stream(bus, TOPICS, lambda: now)
+    stream.starts = {role: bus.begin_offsets(TOPICS[role]) for role in DATA_ROLES}
+    producer.events("control", Boundary(cut={"features": {0: 4}}), Boundary(reason="next"))
+    assert markers.look(stream) is None
+    now = 59.0
+    assert markers.look(stream) is None
+    now = 61.0
+    cut = markers.look(stream)
+    assert cut is not None
+    assert dead_letters_of(cut) == [
+        (
+            "cut-beyond-end",
+            "t.control/0 offset 0: cut-beyond-end: the cut ends features/0 at 4, the topic ends at 3; expected offsets "
+            "of acknowledged records. Flush the producers, then ask for end offsets, then send the boundary.",
+        )
+    ]
+    assert (cut.reason, cut.control) == ("next", Range(start=0, end=2, accepted=1, dead={"cut-beyond-end": 1}))
+
+
 @pytest.mark.parametrize(
     ("event", "reason", "detail"),
     [
         (
-            Boundary(cut={"features": {0: 4}}),
-            "cut-beyond-end",
-            "the cut ends features/0 at 4, the topic ends at 3; expected offsets of acknowledged records. "
-            "Flush the producers, then ask for end offsets, then send the boundary.",
-        ),
-        (
             Boundary(cut={"features": {7: 0}}),
             "cut-beyond-end",
-            "the cut ends features/7 at 0, the topic ends at None; expected offsets of acknowledged records. "
+            "the cut ends features/7 at 0, and there is no such partition; expected offsets of acknowledged records. "
             "Flush the producers, then ask for end offsets, then send the boundary.",
         ),
         (
@@ -151,7 +177,7 @@ def test_markers_continue_after_the_last_one_in_the_ledger(bus: Bus, producer: P
             "a rollback to generation 1; expected 1 to 0. See the generations there are with: stream-cgzsl check",
         ),
     ],
-    ids=["beyond the end", "no such partition", "no such role", "rollback to nowhere"],
+    ids=["no such partition", "no such role", "rollback to nowhere"],
 )
 def test_an_impossible_control_record_becomes_a_dead_letter_and_the_next_one_is_followed(
     producer: Producer, markers: Markers, stream: Stream, event: Any, reason: str, detail: str

@@ -110,6 +110,32 @@ def test_stopping_during_training_costs_only_that_work(
     assert (record.kind, record.inputs, record.generation) == uninterrupted[1]
 
 
+def test_stopping_while_a_window_is_restored_does_not_wait_for_its_training(
+    bus: Bus, producer: Producer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with learner(settings_for(bus, snapshot_every=10, **NO_DESCRIBE)) as worker:
+        producer.describe(A, B)
+        producer.teach(A, B, rows=8)
+        producer.boundary()
+        wait(bus, 1, alive=worker.alive)
+    training, given_up = threading.Event(), threading.Event()
+
+    def endless(self: object, window: object, monitor: Any) -> None:  # noqa: ARG001
+        training.set()
+        while not given_up.is_set() and not monitor.cancelled():
+            training.wait(0.01)
+        raise Cancelled("by the test")
+
+    monkeypatch.setattr(ClosedForm, "fit", endless)
+    with learner(settings_for(bus)) as worker:
+        assert training.wait(PATIENCE_SECONDS)
+        worker.stop.set()
+        worker._thread.join(10)
+        stopped = not worker._thread.is_alive()
+        given_up.set()
+    assert stopped
+
+
 def test_an_unavailable_bus_is_waited_for(bus: Bus, producer: Producer, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(leader, "_RETRY_SECONDS", 0.01)
     original, failures = ledger.read_back, [BusUnavailable("no answer"), BusUnavailable("no answer")]

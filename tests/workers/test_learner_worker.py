@@ -30,6 +30,7 @@ from stream_cgzsl.runtime.environment import environment
 from stream_cgzsl.schemas import Genesis, LedgerRecord, Message, Range, Rollback
 from stream_cgzsl.serving.generation_io import load_generation
 from stream_cgzsl.windows import ledger
+from stream_cgzsl.windows.identity import topic_ids
 
 A, B, C, D = CLASSES[:4]
 FAILED = {"kind": "failed", "policy": "marker"}
@@ -61,6 +62,7 @@ def test_the_genesis_fixes_what_never_changes(bus: Bus) -> None:
         number=0,
         kind="genesis",
         reason="genesis",
+        topic_ids=topic_ids(bus, TOPICS),
         genesis=Genesis(attributes=8, features=16, signed=True, seed=7),
         ranges={"attributes": first, "features": first, "control": {0: Range(start=0, end=0)}},
         holdout={0: 0, 1: 0},

@@ -15,6 +15,7 @@ from stream_cgzsl.schemas import Array
 Rows = npt.NDArray[np.int64]
 
 _TEST_EVERY = 5
+_PUBLISHED_SEED = 42
 
 
 @dataclass(frozen=True, eq=False)
@@ -90,6 +91,15 @@ class Dataset:
             test_seen=np.concatenate([self.test_seen, *(test for _, test in pairs)]),
             test_unseen=np.zeros(0, np.int64),
         )
+
+    def split_as_published(self) -> Dataset:
+        """The split of the loader that the authors published for their static setting: a fifth of all rows, drawn at
+        random whatever their class, is for testing. It is that of scikit-learn's `train_test_split(test_size=0.2,
+        random_state=42)`, row by row.
+        """
+        rows = np.random.RandomState(_PUBLISHED_SEED).permutation(len(self.labels))  # numpy keeps this generator as is
+        testing = -(-len(rows) // _TEST_EVERY)
+        return replace(self, train=rows[testing:], test_seen=rows[:testing], test_unseen=np.zeros(0, np.int64))
 
     @cached_property
     def digest(self) -> str:

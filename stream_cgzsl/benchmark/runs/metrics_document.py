@@ -14,8 +14,9 @@ def metrics_document(
 ) -> dict[str, Any]:
     """The document, JSON-ready. All accuracies, forgetting and mAUSUC are in percent; null where there is no figure.
 
-    `generations` is the number of windows learned; the lists have one entry per window. In the trickle setting there
-    is also the accuracy over all described classes, and by how many examples a class has had.
+    `task_forgetting` is negative where tasks are better than they ever were. `generations` is the number of windows
+    learned; the lists have one entry per window. In the trickle setting there is also the accuracy over all described
+    classes, and by how many examples a class has had.
     """
     document: dict[str, Any] = {
         "method": method,
@@ -25,6 +26,7 @@ def metrics_document(
         "as_of": _reading(readings.as_of),
         "recalculated": _reading(readings.recalculated),
         "forgetting": readings.final_forgetting,
+        "task_forgetting": readings.task_forgetting,
         "mAUSUC": readings.mAUSUC,
         "windows": {"forgetting": list(readings.forgetting), "AUSUC": list(readings.areas)},
         "seconds_training": seconds_training,

@@ -16,8 +16,10 @@ from stream_cgzsl.benchmark.scores import (
     overall_accuracy,
     percent,
     recalculated,
+    seen_in,
 )
 from stream_cgzsl.benchmark.task import Task
+from stream_cgzsl.evaluation.forgetting import task_forgetting
 from stream_cgzsl.schemas import Evaluation, LedgerRecord
 from stream_cgzsl.serving.generation import Generation
 
@@ -79,13 +81,16 @@ class RunProgress:
     def readings(self, final: Generation, tests: Tests) -> Readings:
         """Both readings: `as_of` as the evaluator published it, `recalculated` with the final generation."""
         evaluations = [result.evaluation for result in self.results]
+        spaces = list(self._label_spaces())
+        per_class = [{} if e is None else e.per_class for e in evaluations]
         return Readings(
             Scores(tuple(result.accuracy for result in self.results)),
-            Scores(recalculated(final, list(self._label_spaces()), tests)),
+            Scores(recalculated(final, spaces, tests)),
             tuple(result.figure("forgetting") for result in self.results),
             tuple(result.figure("area") for result in self.results),
-            tuple(overall_accuracy({} if e is None else e.per_class) for e in evaluations),
+            tuple(overall_accuracy(found) for found in per_class),
             tuple(in_percent({} if e is None else e.by_examples) for e in evaluations),
+            percent(task_forgetting([seen_in(space) for space in spaces], per_class)),
         )
 
     def _label_spaces(self) -> Iterator[Generation]:

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from stream_cgzsl.benchmark.paper import paper_rows
+from stream_cgzsl.benchmark.paper import paper_forgetting, paper_rows
 from stream_cgzsl.benchmark.runs.folder import RunFolder, Spent
 from stream_cgzsl.benchmark.runs.metrics_document import metrics_document
 from stream_cgzsl.benchmark.runs.progress import TaskResult
@@ -70,6 +70,8 @@ def _document(request: RunRequest, folder: RunFolder, results: Results, spent: S
         as_of=figures(readings.as_of),
         recalculated=figures(readings.recalculated),
         forgetting=readings.final_forgetting,
+        task_forgetting=readings.task_forgetting,
+        paper_forgetting=percent(paper_forgetting(data.name, plan.setting).get("Ours")),
         area=readings.mAUSUC,
         overall=readings.mean_overall,
         by_examples=readings.mean_by_examples,

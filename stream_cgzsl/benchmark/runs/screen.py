@@ -110,11 +110,14 @@ def summary(document: RunDocument) -> list[str]:
         f"as of each window   mSA / mUA / mH  {shown_figures(document.as_of)}",
         f"recalculated        mSA / mUA / mH  {shown_figures(document.recalculated)}",
     ]
+    if document.setting == "static":
+        lines.append("                    recalculated mUA is not zero-shot: those classes have been learned since")
     if document.setting == TRICKLE:
         groups = "  ".join(f"{bucket}: {figure:.1f}" for bucket, figure in document.by_examples.items())
         lines.append(f"all classes         {_percent(document.overall)}; by number of examples  {groups}")
     if document.forgetting is not None:
-        lines.append(f"forgetting          {document.forgetting:.2f} points")
+        by_task = "" if document.task_forgetting is None else f"; by task {document.task_forgetting:.2f}"
+        lines.append(f"forgetting          {document.forgetting:.2f} points{by_task}")
     if document.area is not None:
         lines.append(f"seen-unseen area    {document.area:.1f} %")
     lines.append(

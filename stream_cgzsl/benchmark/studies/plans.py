@@ -83,16 +83,15 @@ def ablation(base: RunRequest) -> Study:
 
 def replay(base: RunRequest, counts: Sequence[int] = REPLAYED) -> Study:
     """The sweep of the paper's appendix: how many features of each seen class are replayed in a window."""
-    _require_options(base, {"replay", "replay_even"})
+    options = _require_options(base, {"replay"})
+    unbounded = {"replay_even": False} if hasattr(options, "replay_even") else {}
     return Study(
         "replay",
         f"How much replay {base.settings.learner} needs",
         "How does accuracy change with the number of features replayed per class?",
         base.plan.setting,
         tuple(
-            Variant(
-                f"{count} per class", _with(base, f"{count} replayed", {"replay": count, "replay_even": False}), x=count
-            )
+            Variant(f"{count} per class", _with(base, f"{count} replayed", {"replay": count, **unbounded}), x=count)
             for count in counts
         ),
         x_label="replayed features per class",
@@ -166,12 +165,14 @@ def _ours(request: RunRequest) -> Figures | None:
     return rows.get(OURS)
 
 
-def _require_options(base: RunRequest, names: set[str]) -> None:
-    """Raises `UsageError` for a learner without these options."""
+def _require_options(base: RunRequest, names: set[str]) -> object:
+    """The learner's options. Raises `UsageError` for a learner without these."""
     learner = create(base.settings.learner, base.data.space(), base.settings.options)
-    missing = sorted(name for name in names if not hasattr(getattr(learner, "options", None), name))
+    options = getattr(learner, "options", None)
+    missing = sorted(name for name in names if not hasattr(options, name))
     if missing:
         raise UsageError(
-            f"learner {base.settings.learner!r} has no option {missing[0]!r}; this study is for adversarial, paper and "
-            "authors-code: choose another --learner"
+            f"learner {base.settings.learner!r} has no option {missing[0]!r}; this study is for paper, authors-code "
+            "and adversarial: choose another --learner"
         )
+    return options

@@ -65,6 +65,15 @@ class _PartitionRecords(Fetcher.PartitionRecords):  # type: ignore[misc]
     def __init__(self, fetch_offset: int, tp: Any, records: MemoryRecords, **options: Any) -> None:
         super().__init__(fetch_offset, tp, _Batches(records._buffer), **options)
 
+    def take(self, n: int | None = None) -> list[Any]:
+        """After an error it is empty, so that the client fetches again; else it would ask here for more, forever."""
+        try:
+            taken: list[Any] = super().take(n)
+        except Exception:
+            self.drain()
+            raise
+        return taken
+
 
 class _Batches(MemoryRecords):  # type: ignore[misc]
     __slots__ = ()

@@ -30,8 +30,9 @@ OPTIONS = {
     "session_timeout_ms": "how long a silent member of a group keeps its partitions (default 15000)",
     "patience_ms": "how long to wait for a broker that is down, for example restarting (default 30000)",
     "client": "what records go through: kafka-python, or librdkafka (needs stream-cgzsl[fast])",
+    "transaction_timeout_ms": "how long a commit may take (default 120000; brokers allow transaction.max.timeout.ms)",
 }
-_MILLISECONDS = {"session_timeout_ms": 15_000, "patience_ms": 30_000}
+_MILLISECONDS = {"session_timeout_ms": 15_000, "patience_ms": 30_000, "transaction_timeout_ms": 120_000}
 _SECURITY = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
 _MECHANISMS = ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512")
 _SECRETS = ("password", "key_password")
@@ -39,7 +40,6 @@ _FILES = ("ca", "cert", "key", "key_password")
 CLIENTS = ("kafka-python", "librdkafka")
 
 MAX_RECORD_BYTES = 8 * 1024 * 1024
-_TRANSACTION_SECONDS = 120
 _CONNECT_MS = 8_000
 
 
@@ -56,6 +56,7 @@ class KafkaSettings:
     """One of `CLIENTS`, if one is asked for."""
     tls: Mapping[str, str]
     """The files `ca`, `cert` and `key`, and `key_password`, where given."""
+    transaction_timeout_ms: int
     _connection: Mapping[str, Any]
 
     @classmethod
@@ -152,7 +153,7 @@ class KafkaSettings:
 
     def publisher(self, name: str) -> dict[str, Any]:
         """A producer with `name` as its transactional id."""
-        return {**self.producer(), "transactional_id": name, "transaction_timeout_ms": _TRANSACTION_SECONDS * 1000}
+        return {**self.producer(), "transactional_id": name, "transaction_timeout_ms": self.transaction_timeout_ms}
 
 
 def addresses(url: str) -> tuple[str, ...]:

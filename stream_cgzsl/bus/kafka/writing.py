@@ -67,6 +67,7 @@ class KafkaPublisher(Publisher):
         self._name = name
         self._open = False
         self._failure: CgzslError | None = None
+        self.timeout_seconds = settings.transaction_timeout_ms / 1000
         self._producer = open_client(KafkaProducer, settings, settings.publisher(name))
         self._outbox = Outbox(settings, self._producer, partition_count, publisher=name)
         try:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -18,11 +18,19 @@ OFFSETS: Array = _STEPS * np.abs(_STEPS)
 FADING = 0.95
 """The weight of a window's accuracies one window later."""
 
-EXPECTED = 0.1
-"""The offset expected before anything was measured."""
 
-DOUBT = 0.1
-"""How far from it the offset may well be. The expectation weighs as much as one class on either side."""
+class Prior(NamedTuple):
+    """The offset expected before anything was measured, and how far from it the offset may well be.
+
+    Both are in the units of a learner's scores. The expectation weighs as much as one class on either side.
+    """
+
+    expected: float
+    doubt: float
+
+
+WHITENED = Prior(0.1, 0.1)
+"""For scores in the whitened space."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,12 +77,12 @@ class AccuracyCurves:
         curve, classes = _per_class(limit[:, None] < OFFSETS, truth)
         return replace(self, unseen=self.unseen + curve, unseen_classes=self.unseen_classes + classes)
 
-    def best_offset(self, prior_seen: float = 1.0, prior_unseen: float = 1.0) -> float:
+    def best_offset(self, prior_seen: float = 1.0, prior_unseen: float = 1.0, prior: Prior = WHITENED) -> float:
         """The offset with the highest harmonic mean of both accuracies, with one imaginary class on each side as prior.
 
         `prior_seen` and `prior_unseen` are the highest accuracies of the imaginary classes.
         """
-        doubt = 1 / (1 + np.exp((OFFSETS - EXPECTED) / DOUBT))
+        doubt = 1 / (1 + np.exp((OFFSETS - prior.expected) / prior.doubt))
         seen = (self.seen + prior_seen * doubt) / (self.seen_classes + 1)
         unseen = (self.unseen + prior_unseen * (1 - doubt)) / (self.unseen_classes + 1)
         return float(OFFSETS[np.argmax(seen * unseen / (seen + unseen))])

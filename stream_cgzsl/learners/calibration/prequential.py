@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 import torch
 
-from stream_cgzsl.learners.calibration.curves import EXPECTED, AccuracyCurves
+from stream_cgzsl.learners.calibration.curves import AccuracyCurves, Prior
 from stream_cgzsl.learners.calibration.held_out import Scorer, in_batches, split_rows
 from stream_cgzsl.learners.statistics.class_statistics import ClassStatistics
 from stream_cgzsl.learners.statistics.features import BLOCK_ROWS, transformed
@@ -49,7 +49,11 @@ def withhold(lesson: Lesson, device: torch.device | str) -> Withheld:
 
 
 def add_unseen(curves: AccuracyCurves, window: Window, before: ClassStatistics, score: Scorer) -> AccuracyCurves:
-    """Adds the accuracy of `score`, which was made before the window, on rows of the window's new classes."""
+    """Adds the accuracy of `score`, which was made before the window, on rows of the window's new classes.
+
+    Most were described in this very window, so a learner that trains on described classes has not met them. Asking only
+    about those it has met was worse: there are too few.
+    """
     new = {c: given.rows for c, given in window.features.items() if c not in before.moments.counts and len(given.rows)}
     for rows, truth in in_batches(new, before.class_ids):
         curves = curves.with_unseen(score(rows), truth, before.seen)
@@ -63,14 +67,14 @@ def add_seen(curves: AccuracyCurves, withheld: Withheld, score: Scorer) -> Accur
     return curves
 
 
-def best_offset(curves: AccuracyCurves) -> float:
+def best_offset(curves: AccuracyCurves, prior: Prior) -> float:
     """As `AccuracyCurves.best_offset`, with imaginary classes that are at best as accurate as the real ones.
 
     The weights that were tested on unseen classes knew less than those that will answer: next to the few they get
     right, a perfect imaginary class would decide alone. Without any unseen class the offset is the expected one.
     """
     if not curves.unseen_classes:
-        return EXPECTED
+        return prior.expected
     best_seen = max(curves.seen.max() / max(curves.seen_classes, 1e-9), 1e-9)
     best_unseen = max(curves.unseen.max() / curves.unseen_classes, 1e-9)
-    return curves.best_offset(best_seen, best_unseen)
+    return curves.best_offset(best_seen, best_unseen, prior)

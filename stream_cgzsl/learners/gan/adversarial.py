@@ -50,17 +50,24 @@ TRUSTED = 0.7
 
 @dataclass(frozen=True)
 class AdversarialOptions(NetworkOptions):
-    """The method's constants. `rcl` counts three times in a shared space; `moments` weighs G's first and second."""
+    """Constants that were compared on CUB and BANKING77."""
 
     hidden: int = 512
     learning_rate: float = 1e-3
-    max_iterations: int = 100
+    max_iterations: int = 100  # steps of each window's training
     scale: float = 25.0
     neighbours: int = 4
     gan: float = 0.02
-    rcl: float = 0.1
+    rcl: float = 0.1  # three times that in a shared space
     snl: float = 0.001
-    moments: float = 10.0
+    moments: float = 10.0  # two more losses of G: first and second moments of what it generates
+    replay: int = 300
+    replay_even: bool = True  # at most as many of each class as the window's classes have on average
+    calibrate: bool = True
+
+    @property
+    def at_least_one(self) -> tuple[str, ...]:
+        return ("max_iterations",)
 
     def weights_in(self, shared: bool) -> dict[str, float]:
         """By loss term."""
@@ -122,7 +129,7 @@ class AdversarialTraining:
         fake_means = c.inputs.through(self.g, torch.zeros_like(c.inputs.attributes))  # [C, F]
         one, other = fake[:n], fake[n + u :]  # [n, F], [n, F]: two draws of the same classes
         on_g = {
-            "gan_g": losses.gan_generator(x_seen, y, s, signed=True),
+            "gan_g": losses.gan_generator_non_saturating(x_seen, y, s, signed=True),
             "pcl": losses.pcl(x_seen, y, s[:seen], k),
             "sal": losses.sal(fake_means, c.near, c.similarity, c.nearness, self.options.tolerance),
             "first_moment": losses.first_moment(one, other, c.means[y]),
@@ -153,6 +160,11 @@ class Adversarial(NetworkLearner):
         with torch.no_grad():
             d.w2.mul_(TIMID)
         return g, d
+
+    def _rows_a_class(self, lesson: Lesson) -> int:
+        given = [len(examples.rows) for examples in lesson.window.features.values()]
+        even = -(-sum(given) // len(given))
+        return min(self.options.replay, even) if self.options.replay_even else self.options.replay
 
     def _draw(self, networks: Networks, statistics: ClassStatistics, rng: torch.Generator) -> Draw:
         space = self._spaces.get(statistics, decide_shared(statistics).shared)
@@ -189,7 +201,7 @@ class Adversarial(NetworkLearner):
             g = networks[0]
         space = self._spaces.get(statistics, decide_shared(lesson.after).shared)
         d.variance.data.fill_(self._hidden_variance(space, statistics, number, monitor))
-        fresh = real(withheld.trained, statistics.class_ids, statistics.transform, o.rows, self.device)
+        fresh = real(withheld.trained, statistics.class_ids, statistics.transform, self.device)
         rows = mixed(fresh, replayed.rows)
         trusted = decided(space, statistics, d) >= TRUSTED
         known = torch.zeros_like(space.seen)

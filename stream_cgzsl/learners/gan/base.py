@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 
 from stream_cgzsl.errors import TrainingFailed, UsageError
-from stream_cgzsl.learners.calibration.curves import AccuracyCurves
+from stream_cgzsl.learners.calibration.curves import WHITENED, AccuracyCurves, Prior
 from stream_cgzsl.learners.calibration.held_out import Scorer
 from stream_cgzsl.learners.calibration.prequential import Withheld, add_seen, add_unseen, best_offset, withhold
 from stream_cgzsl.learners.gan.networks import Generator, Projector
@@ -21,7 +21,7 @@ from stream_cgzsl.learners.gan.replay import Replay, nothing
 from stream_cgzsl.learners.interface import Monitor, Snapshot
 from stream_cgzsl.learners.numerics.randomness import generator
 from stream_cgzsl.learners.statistics.class_statistics import ClassStatistics
-from stream_cgzsl.learners.statistics.learner import Lesson, StatisticsLearner, require_learned
+from stream_cgzsl.learners.statistics.learner import NOTHING, Lesson, StatisticsLearner, require_learned
 
 Networks = tuple[Generator, Projector]
 
@@ -31,33 +31,26 @@ Draw = Callable[[Tensor], Tensor]
 
 @dataclass(frozen=True)
 class NetworkOptions:
-    """A loss is switched off by weight 0, replay by 0 rows.
+    """What learners with two networks have in common. A loss is switched off by weight 0, replay by 0."""
 
-    `replay` is the most rows per class; with `replay_even` at most as many as the window's classes have on average, as
-    the authors did by hand for each data set. `max_iterations` bounds the training of a window. `calibrate` finds the
-    seen offset.
-    """
-
-    hidden: int = 1024
+    hidden: int = 1024  # units of the one hidden layer
     learning_rate: float = 0.005
-    batch: int = 64
-    unseen_batch: int = 16
-    max_iterations: int = 150
-    scale: float = 10.0
-    neighbours: int = 3
-    tolerance: float = 0.01
-    gan: float = 1.0
+    batch: int = 64  # real and replayed rows in a step
+    unseen_batch: int = 16  # unseen classes in a step, for L_snl
+    scale: float = 1.0  # k in softmax(k cos)
+    neighbours: int = 3  # n_c of L_sal
+    tolerance: float = 0.01  # eps of L_sal
+    gan: float = 1.0  # weights of the losses
     rcl: float = 1.0
     pcl: float = 1.0
     snl: float = 1.0
     sal: float = 1.0
     nuclear: float = 1.0
-    replay: int = 300
-    replay_even: bool = True
-    calibrate: bool = True
+    replay: int = 22  # features replayed of each class seen before
+    calibrate: bool = False  # find the seen offset, on rows that are held back for that
 
     def __post_init__(self) -> None:
-        for name in ("hidden", "batch", "max_iterations"):
+        for name in ("hidden", "batch", *self.at_least_one):
             if getattr(self, name) < 1:
                 raise UsageError(f"option {name!r} must be at least 1, not {getattr(self, name)}")
         for name in ("unseen_batch", "neighbours", "replay"):
@@ -65,9 +58,9 @@ class NetworkOptions:
                 raise UsageError(f"option {name!r} must not be negative, and is {getattr(self, name)}")
 
     @property
-    def rows(self) -> int:
-        """More rows than this can never be trained on in one window."""
-        return self.max_iterations * self.batch
+    def at_least_one(self) -> tuple[str, ...]:
+        """More options that must not be smaller."""
+        return ()
 
     @property
     def weights(self) -> dict[str, float]:
@@ -83,6 +76,7 @@ class NetworkLearner(StatisticsLearner):
     """
 
     options: NetworkOptions
+    prior: Prior = WHITENED
 
     @abstractmethod
     def _untrained(self, rng: torch.Generator) -> Networks:
@@ -128,19 +122,25 @@ class NetworkLearner(StatisticsLearner):
         self._require_finite(networks, window.number)
         curves = add_seen(curves, withheld, self._scorer(withheld.statistics, networks))
         calibration, (g, d) = curves.snapshot(), networks
-        arrays = {**g.arrays("G"), **d.arrays("D"), **calibration.arrays}
-        return Snapshot(arrays, {**calibration.meta, "replay": replayed.record()})
+        more = self._remembered(lesson)
+        arrays = {**g.arrays("G"), **d.arrays("D"), **calibration.arrays, **more.arrays}
+        return Snapshot(arrays, {**calibration.meta, **more.meta, "replay": replayed.record()})
+
+    def _remembered(self, lesson: Lesson) -> Snapshot:  # noqa: ARG002
+        """What a learner keeps besides networks and curves."""
+        return NOTHING
 
     def _replay(self, lesson: Lesson, networks: Networks) -> Replay:
         """From the networks of the last window, for the classes they were trained on."""
         classes = torch.from_numpy(lesson.before.seen).nonzero()[:, 0].to(self.device)
-        given = [len(examples.rows) for examples in lesson.window.features.values()]
-        rows = min(self.options.replay, max(self.options.rows // len(classes), 1))
-        if self.options.replay_even:
-            rows = min(rows, -(-sum(given) // len(given)))
+        rows = self._rows_a_class(lesson)
         if not rows:
             return nothing(self.space.features, self.device)
         return self._generate(networks, lesson.before, classes, rows, self._rng(lesson.window.number, "replay"))
+
+    def _rows_a_class(self, lesson: Lesson) -> int:  # noqa: ARG002
+        """How many features of each class are replayed."""
+        return self.options.replay
 
     def generate(self, class_ids: Sequence[str], rows: int) -> npt.NDArray[np.float32] | None:
         statistics, networks = self._statistics, self._networks_in(self._memory)
@@ -169,7 +169,7 @@ class NetworkLearner(StatisticsLearner):
         return generator(self.space.seed, number, purpose)
 
     def _offset(self, memory: Snapshot) -> float:
-        return best_offset(AccuracyCurves.restore(memory)) if self.options.calibrate else 0.0
+        return best_offset(AccuracyCurves.restore(memory), self.prior) if self.options.calibrate else 0.0
 
     def _record(self, memory: Snapshot) -> Mapping[str, Any]:
         """For `Generation.calibration`."""

@@ -24,7 +24,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 TINY = 1e-6
-"""The least probability whose logarithm is taken."""
+"""Below this a logarithm goes on as its tangent: its slope ends at a million, and is never 0."""
 
 
 def unit(x: Tensor) -> Tensor:
@@ -34,8 +34,13 @@ def unit(x: Tensor) -> Tensor:
 
 def likeness(cosine: Tensor, signed: bool) -> Tensor:
     """A cosine as a probability: as it is for non-negative features, (1 + cos)/2 where it can be negative."""
-    p = (1 + cosine) / 2 if signed else cosine
-    return p.clamp(TINY, 1 - TINY)
+    return (1 + cosine) / 2 if signed else cosine
+
+
+def log(p: Tensor) -> Tensor:
+    """The logarithm, finite and with a gradient everywhere: also where a cosine is 0 or 1."""
+    within = p.clamp(min=TINY)
+    return within.log() + (p - within) / TINY
 
 
 def gan_projector(x: Tensor, y: Tensor, fake: Tensor, fake_y: Tensor, s: Tensor, signed: bool) -> Tensor:
@@ -45,15 +50,20 @@ def gan_projector(x: Tensor, y: Tensor, fake: Tensor, fake_y: Tensor, s: Tensor,
     """
     real_p = likeness((x.detach() * s[y]).sum(1), signed)  # [n]
     fake_p = likeness((fake.detach() * s[fake_y]).sum(1), signed)  # [m]
-    return -(real_p.log().mean() + (1 - fake_p).log().mean())
+    return -(log(real_p).mean() + log(1 - fake_p).mean())
 
 
 def gan_generator(fake: Tensor, fake_y: Tensor, s: Tensor, signed: bool) -> Tensor:
-    """G's side of L_GAN in its non-saturating form, -E log cos(x', S_y).
+    """G's side of L_GAN, E log(1 - cos(x', S_y)), which G minimises.
 
     fake: [m, features], fake_y: [m], s: [classes, features]
     """
-    return -likeness((fake * s.detach()[fake_y]).sum(1), signed).log().mean()
+    return log(1 - likeness((fake * s.detach()[fake_y]).sum(1), signed)).mean()
+
+
+def gan_generator_non_saturating(fake: Tensor, fake_y: Tensor, s: Tensor, signed: bool) -> Tensor:
+    """G's side in its non-saturating form, -E log cos(x', S_y): not printed; steep where G is bad, not where good."""
+    return -log(likeness((fake * s.detach()[fake_y]).sum(1), signed)).mean()
 
 
 def rcl(x: Tensor, y: Tensor, s: Tensor, scale: float) -> Tensor:

@@ -51,20 +51,12 @@ def replay(
 
 
 def real(
-    examples: Mapping[str, Examples], class_ids: tuple[str, ...], transform: str, most: int, device: torch.device | str
+    examples: Mapping[str, Examples], class_ids: tuple[str, ...], transform: str, device: torch.device | str
 ) -> Rows:
-    """A window's rows as published features of length 1, float32; about `most` of them if there are more.
-
-    Each class then contributes the same fraction, its first rows: their order in a window is arbitrary.
-    """
-    total = sum(len(given.rows) for given in examples.values())
+    """A window's rows as published features of length 1, float32."""
     number = {class_id: i for i, class_id in enumerate(class_ids)}
-    x: list[Tensor] = []
-    y: list[Tensor] = []
-    for class_id, given in examples.items():
-        share = -(-len(given.rows) * min(most, total) // max(total, 1))
-        x.append(transformed(given.rows[:share], transform, device).to(torch.float32))
-        y.append(torch.full((share,), number[class_id], device=device))
+    x = [transformed(given.rows, transform, device).to(torch.float32) for given in examples.values()]
+    y = [torch.full((len(given.rows),), number[class_id], device=device) for class_id, given in examples.items()]
     return Rows(torch.cat(x), torch.cat(y))
 
 

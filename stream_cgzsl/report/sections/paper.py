@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from stream_cgzsl.report.charts.dumbbells import Row, dumbbell_legend, dumbbells
 from stream_cgzsl.report.charts.figure import Table, figure
-from stream_cgzsl.report.document import RunDocument
+from stream_cgzsl.report.document import NOT_ZERO_SHOT, RunDocument
 from stream_cgzsl.report.markup import el
 from stream_cgzsl.report.numbers import decimal
 from stream_cgzsl.report.sections.parts import Section, section
@@ -21,7 +21,7 @@ def paper(run: RunDocument) -> Section | None:
     theirs = [Row(_OWN if row.system == "Ours" else row.system, row.figures, ours=False) for row in known]
     rows = sorted([ours, *theirs], key=lambda row: -1.0 if row.figures.mH is None else row.figures.mH, reverse=True)
     title = "This run and the systems of the paper"
-    text = "Recalculated at the end, as in the paper; ordered by mH."
+    text = f"Recalculated at the end, as in the paper; ordered by mH. {NOT_ZERO_SHOT.get(run.setting, '')}".strip()
     table = Table(
         "mSA, mUA and mH in percent, recalculated",
         ["system", "features", "mSA", "mUA", "mH"],

@@ -10,7 +10,7 @@ from stream_cgzsl.report.charts.figure import Table, figure, table
 from stream_cgzsl.report.charts.line import Series, lines
 from stream_cgzsl.report.charts.plot import axis_of
 from stream_cgzsl.report.charts.scale import linear, sweep
-from stream_cgzsl.report.document import FewShotCurve, Figures, StudyDocument, StudyRow
+from stream_cgzsl.report.document import NOT_ZERO_SHOT, FewShotCurve, Figures, StudyDocument, StudyRow
 from stream_cgzsl.report.markup import Node, el
 from stream_cgzsl.report.numbers import MISSING, count, decimal, duration, percentage, plural, plus_minus
 from stream_cgzsl.report.sections.paper import comparable
@@ -129,6 +129,7 @@ def rows(study: StudyDocument) -> Section | None:
     head += ["paper mSA / mUA / mH"] if papers else []
     head += ["forgetting", "area", "seconds", "digest"]
     text = "As of each window (mean ± deviation over seeds), and recalculated at the end, as in the paper."
+    text += f" {NOT_ZERO_SHOT[study.setting]}" if study.setting in NOT_ZERO_SHOT else ""
     note = f"{text} {comparable(study.extractor, study.paper_extractor)}" if papers else text
     body = [_cells(row, papers, trickle) for row in study.rows]
     return section(

@@ -45,9 +45,13 @@ def damaged(content: bytes, change: Callable[[bytes], bytes]) -> bytes:
     return content[:8] + length + content[12:17] + calc_crc32c(body).to_bytes(4, "big") + body
 
 
+def partition_records(*content: bytes, start: int = 0) -> Any:
+    return batches._PartitionRecords(start, ClientPartition("t", 0), MemoryRecords(b"".join(content)))
+
+
 def read(*content: bytes, start: int = 0) -> list[tuple[int, bytes]]:
     """By offset, the value, or why there is none."""
-    records = batches._PartitionRecords(start, ClientPartition("t", 0), MemoryRecords(b"".join(content)))
+    records = partition_records(*content, start=start)
     found = []
     while records and (taken := records.take(3)):
         for record in taken:
@@ -111,10 +115,13 @@ def test_reading_may_start_in_the_middle_of_what_cannot_be_read() -> None:
 
 def test_a_wrong_checksum_raises() -> None:
     """It was damaged after it was written: another replica may have it whole."""
-    content = bytearray(batch(0, GOOD))
+    content = bytearray(batch(2, GOOD))
     content[-1] ^= 1
-    with pytest.raises(CorruptRecordError, match="at offset 0 failed crc check"):
-        read(bytes(content))
+    records = partition_records(batch(0, GOOD), bytes(content))
+    assert [record.value for record in records.take(10)] == GOOD
+    with pytest.raises(CorruptRecordError, match="at offset 2 failed crc check"):
+        records.take(10)
+    assert not records, "the client would ask it for more forever"
 
 
 def test_several_members_count_together() -> None:

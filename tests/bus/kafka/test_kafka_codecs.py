@@ -7,13 +7,18 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
+from helpers import CLASSES, GENESIS, Producer, begin_ends
 from kafka import KafkaProducer
 from patience import until
 
 from stream_cgzsl.bus import Bus, Reader, Record, Subscription, TopicPartition, TopicSpec, connect
 from stream_cgzsl.bus.kafka.bus import KafkaBus
 from stream_cgzsl.bus.kafka.codecs import LIMIT_BYTES
+from stream_cgzsl.bus.topics import Topics
+from stream_cgzsl.schemas import DeadLetter, decode
 from stream_cgzsl.schemas.message import UNREADABLE
+from stream_cgzsl.serving.answers import Answerer
+from stream_cgzsl.windows.gather import Gatherer
 
 
 class NotUtf8(str):
@@ -86,6 +91,26 @@ def test_a_bomb_and_a_damaged_record_cost_only_themselves(bus: KafkaBus, topic: 
     records = read_both(bus, topic, 6)
     assert [(r.offset, r.value) for r in records] == [(0, None), (1, None), (2, None), (3, b"v"), (4, None), (5, b"v")]
     assert [name for r in records for name, _ in r.headers] == [UNREADABLE] * 4
+
+
+def test_a_bomb_in_a_window_becomes_dead_letters_and_in_samples_is_answered(bus: KafkaBus) -> None:
+    topics = Topics(f"codecs-{uuid.uuid4().hex[:12]}")
+    bus.create(topics.specs())
+    producer = Producer(bus, topics)
+    producer.describe(*CLASSES[:2])
+    producer.teach(CLASSES[0], rows=2)
+    bomb = bytes(LIMIT_BYTES + 1)
+    produce(bus, "zstd", lambda client: [client.send(topics["features"], value, b"k") for value in (b"x", bomb)])
+    producer.teach(CLASSES[1], rows=2)
+    begins, ends = begin_ends(bus, topics)
+    gathered = Gatherer(bus, topics, GENESIS, 10**9).gather(1, begins, ends, frozenset(), frozenset())
+    (span,) = gathered.ranges["features"].values()
+    assert (span.start, span.end, span.accepted, span.dead) == (0, 6, 4, {"unreadable": 2})
+    letters = [decode("dead-letters", None, message.value, message.headers) for message in gathered.dead]
+    assert [letter.offset for letter in letters if isinstance(letter, DeadLetter)] == [2, 3]
+    with bus.reader({TopicPartition(topics["features"], 0): 2}) as reader:
+        answered = Answerer(None, GENESIS, None).answer(read(reader, 4)[:2])
+    assert (answered.statuses["invalid"], len(answered.predictions), len(answered.dead)) == (2, 2, 2)
 
 
 def test_many_batches_just_below_the_limit_are_not_returned_at_once(bus: KafkaBus, topic: str) -> None:

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from worlds import Array
 
-from stream_cgzsl.learners.calibration.curves import OFFSETS, AccuracyCurves
+from stream_cgzsl.learners.calibration.curves import OFFSETS, AccuracyCurves, Prior
 from stream_cgzsl.learners.snapshots import from_bytes, to_bytes
 
 SEEN = np.array([True, True, False, False])
@@ -35,6 +35,12 @@ def test_curves_are_the_accuracies_at_each_offset(classes: tuple[int, int]) -> N
 
 def test_without_evidence_the_offset_is_the_expected_one() -> None:
     assert AccuracyCurves.none().best_offset() == pytest.approx(0.1, abs=0.003)
+
+
+def test_the_expected_offset_is_in_the_units_of_the_scores() -> None:
+    for expected in (0.01, 0.1, 0.4):
+        found = AccuracyCurves.none().best_offset(prior=Prior(expected, expected))
+        assert found == pytest.approx(expected, abs=0.005)
 
 
 def test_the_offset_is_where_the_harmonic_mean_is_highest() -> None:

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from worlds import SPACE, World, stream
 
-from stream_cgzsl.learners.calibration.curves import EXPECTED, OFFSETS, AccuracyCurves
+from stream_cgzsl.learners.calibration.curves import OFFSETS, WHITENED, AccuracyCurves, Prior
 from stream_cgzsl.learners.calibration.prequential import add_seen, add_unseen, best_offset, withhold
 from stream_cgzsl.learners.statistics.class_statistics import ClassStatistics
 from stream_cgzsl.learners.statistics.features import transformed
@@ -80,21 +80,22 @@ def curves(seen: float, unseen: float, seen_best: float, unseen_best: float) -> 
 
 @pytest.mark.parametrize("best", [(0.9, 0.9), (0.9, 0.1), (0.2, 0.9)])
 def test_the_offset_lies_where_both_are_at_their_best_however_good_that_is(best: tuple[float, float]) -> None:
-    assert 0.3 < best_offset(curves(0.4, 0.3, *best)) < 0.4
+    assert 0.3 < best_offset(curves(0.4, 0.3, *best), WHITENED) < 0.4
 
 
 def test_without_evidence_of_unseen_classes_the_offset_is_the_expected_one() -> None:
     seen_only = AccuracyCurves(50 * (OFFSETS < 0.5), np.zeros(len(OFFSETS)), seen_classes=50, unseen_classes=0)
-    assert best_offset(seen_only) == best_offset(AccuracyCurves.none()) == EXPECTED
+    for prior in (WHITENED, Prior(0.02, 0.01)):
+        assert best_offset(seen_only, prior) == best_offset(AccuracyCurves.none(), prior) == prior.expected
 
 
 def test_a_flat_curve_leaves_the_offset_where_the_other_side_wants_it() -> None:
     """Old weights that get few unseen classes right, at any offset, must not push seen classes aside."""
     seen = 12 * np.clip(1 - 1.4 * OFFSETS, 0, 1)
     few = AccuracyCurves(seen, 7 * 0.15 * (OFFSETS > 0.05), seen_classes=12, unseen_classes=7)
-    assert 0.05 < best_offset(few) < 0.15
+    assert 0.05 < best_offset(few, WHITENED) < 0.15
 
 
 def test_evidence_of_nothing_right_is_survived() -> None:
     nothing = AccuracyCurves(np.zeros(len(OFFSETS)), np.zeros(len(OFFSETS)), seen_classes=5, unseen_classes=5)
-    assert best_offset(nothing) == pytest.approx(EXPECTED, abs=0.02)
+    assert best_offset(nothing, WHITENED) == pytest.approx(WHITENED.expected, abs=0.02)

@@ -51,19 +51,10 @@ def test_nothing_is_empty() -> None:
     assert (empty.rows.x.shape, len(empty.rows), empty.rejected) == ((0, 5), 0, 0)
 
 
-def examples(**counts: int) -> dict[str, Examples]:
-    return {c: Examples(n, np.full((n, 2), 3.0, np.float32)) for c, n in counts.items()}
-
-
 def test_real_rows_are_published_features_with_their_class() -> None:
-    rows = real({"b": Examples(1, np.array([[9.0, 16.0]]))}, ("a", "b"), "sqrt", 10, "cpu")
+    rows = real({"b": Examples(1, np.array([[9.0, 16.0]]))}, ("a", "b"), "sqrt", "cpu")
     torch.testing.assert_close(rows.x, torch.tensor([[0.6, 0.8]]))
     assert (rows.y.tolist(), rows.x.dtype) == ([1], torch.float32)
-
-
-def test_of_too_many_rows_each_class_gives_its_share() -> None:
-    rows = real(examples(a=100, b=300, c=1), ("a", "b", "c"), "none", 40, "cpu")
-    assert torch.bincount(rows.y).tolist() == [10, 30, 1]
 
 
 def test_mixed_has_both() -> None:

@@ -57,8 +57,24 @@ def test_gan_of_the_projector(signed: bool) -> None:
 
 def test_gan_of_the_generator() -> None:
     fake, s, y = draw(ROWS, FEATURES), draw(SEEN, FEATURES, seed=1), labels(ROWS, SEEN)
-    expected = -sum(math.log((1 + cosine(fake[i], s[int(y[i])])) / 2) for i in range(ROWS)) / ROWS
-    assert float(losses.gan_generator(losses.unit(fake), y, losses.unit(s), True)) == pytest.approx(expected, abs=1e-5)
+    found = [(1 + cosine(fake[i], s[int(y[i])])) / 2 for i in range(ROWS)]
+    printed = sum(math.log(1 - p) for p in found) / ROWS
+    assert float(losses.gan_generator(losses.unit(fake), y, losses.unit(s), True)) == pytest.approx(printed, abs=1e-5)
+    other = -sum(map(math.log, found)) / ROWS
+    assert float(losses.gan_generator_non_saturating(losses.unit(fake), y, losses.unit(s), True)) == pytest.approx(
+        other, abs=1e-5
+    )
+
+
+def test_the_logarithm_is_finite_and_has_a_gradient_where_a_cosine_is_zero_or_negative() -> None:
+    p = torch.tensor([0.5, 1e-3, 1e-6, 0.0, -0.3], requires_grad=True)
+    found = losses.log(p)
+    torch.testing.assert_close(found[:3], p[:3].log())
+    assert bool(torch.isfinite(found).all()) and bool((found.diff() < 0).all())
+    found.sum().backward()
+    assert p.grad is not None
+    torch.testing.assert_close(p.grad[:3], 1 / p.detach()[:3])
+    assert p.grad[3:].tolist() == pytest.approx([1e6, 1e6])
 
 
 def test_gan_stays_finite_where_a_cosine_is_one_or_negative() -> None:
@@ -168,6 +184,7 @@ class Pair:
 TERMS: dict[str, tuple[str, Callable[[Pair], Tensor]]] = {
     "gan_projector": ("D", lambda p: losses.gan_projector(p.x, p.y, p.made, p.y, p.s, True)),
     "gan_generator": ("G", lambda p: losses.gan_generator(p.made, p.y, p.s, True)),
+    "gan_generator_non_saturating": ("G", lambda p: losses.gan_generator_non_saturating(p.made, p.y, p.s, True)),
     "rcl": ("D", lambda p: losses.rcl(p.x, p.y, p.s[:SEEN], 10.0)),
     "pcl": ("G", lambda p: losses.pcl(p.made, p.y, p.s[:SEEN], 10.0)),
     "snl": ("D", lambda p: losses.snl(p.fake_unseen, p.unseen, p.s, 10.0)),

@@ -42,14 +42,14 @@ def state_of(learner: Learner) -> Any:
 def test_a_window_refreshes_when_examples_have_grown_by_a_share(growth: float) -> None:
     world, learner = started({"growth": growth})
     at_refresh, examples, refreshes = 100, 100, 1
-    for window in single_examples(world, windows=80, classes=20):
+    for window in single_examples(world, windows=40, classes=20):
         made, examples = learner.fit(window), examples + 1
         assert isinstance(made, Generation) == (examples >= (1 + growth) * at_refresh)
         if isinstance(made, Generation):
             at_refresh, refreshes = examples, refreshes + 1
             assert made.calibration["refresh"] == refreshes
     assert state_of(learner)["at_refresh"][0] == at_refresh
-    assert 2 < refreshes <= 1 + log(1.8) / log(1 + growth)
+    assert 2 <= refreshes <= 1 + log(1.4) / log(1 + growth)
 
 
 def test_a_window_refreshes_when_classes_with_examples_have_grown_by_a_share() -> None:
