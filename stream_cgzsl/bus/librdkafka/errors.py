@@ -25,7 +25,7 @@ _LOCAL: dict[int, type[kafka.KafkaError]] = {
 }
 """Those that no broker has sent. Any other of them means that there was no clear answer."""
 
-UNREADABLE = (KafkaError._BAD_MSG, KafkaError._BAD_COMPRESSION, KafkaError._PARTIAL, KafkaError._UNDERFLOW)
+STUCK = (KafkaError._BAD_MSG, KafkaError._BAD_COMPRESSION, KafkaError._PARTIAL, KafkaError._UNDERFLOW)
 """Something in a partition that librdkafka does not get past."""
 
 LATER = (

@@ -6,20 +6,22 @@ import time
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from confluent_kafka import KafkaError, KafkaException
+from confluent_kafka import KafkaError, KafkaException, Message
 from confluent_kafka import TopicPartition as ClientPartition
 
 from stream_cgzsl.bus.interface import Reader
+from stream_cgzsl.bus.kafka.codecs import LIMIT_BYTES
 from stream_cgzsl.bus.kafka.contact import Contact
 from stream_cgzsl.bus.kafka.errors import translate
-from stream_cgzsl.bus.kafka.reading import full_headers
-from stream_cgzsl.bus.kafka.settings import MAX_RECORD_BYTES, KafkaSettings
-from stream_cgzsl.bus.librdkafka.errors import UNREADABLE as STUCK
-from stream_cgzsl.bus.librdkafka.errors import as_kafka, passes
+from stream_cgzsl.bus.kafka.settings import KafkaSettings
+from stream_cgzsl.bus.librdkafka.errors import STUCK, as_kafka, passes
+from stream_cgzsl.bus.librdkafka.records import records_of
 from stream_cgzsl.bus.types import Record, TopicPartition
-from stream_cgzsl.schemas.message import UNREADABLE
 
 _DETOUR_SECONDS = 1.0
+_NEVER = 2**63
+_POLL_BYTES = LIMIT_BYTES
+_PIECE_RECORDS = 16
 
 
 class Poller:
@@ -50,41 +52,55 @@ class Poller:
             failure, self._failure = self._failure, None
             raise self._translate(*failure)
         deadline = time.monotonic() + timeout
-        messages = self._consumer.consume(max_records, 0)
+        messages = self._consume([], max_records)
         while True:
             records, passed = self._take(messages)
             left = deadline - time.monotonic()
             if records or passed or left <= 0:
                 break
             first = self._consumer.poll(left)
-            messages = [] if first is None else [first, *self._consumer.consume(max_records - 1, 0)]
+            messages = [] if first is None else self._consume([first], max_records)
         if self._failure is not None and not records:
             failure, self._failure = self._failure, None
             raise self._translate(*failure)
         self._contact.note(bool(records) or passed, timeout)
         return records
 
+    def _consume(self, messages: list[Any], max_records: int) -> list[Any]:
+        """These messages and what the client has fetched since, a few at a time, until it is many bytes."""
+        size = 0
+        while size < _POLL_BYTES and (left := max_records - len(messages)) > 0:
+            piece = self._consumer.consume(min(left, _PIECE_RECORDS), 0)
+            if not piece:
+                break
+            messages += piece
+            size += sum(map(len, piece))
+        return messages
+
     def _take(self, messages: list[Any]) -> tuple[list[Record], bool]:
         """The records, and whether anything else has moved a position or must be raised."""
-        records: list[Record] = []
+        events: list[Any] = []
+        if any(map(Message.error, messages)):
+            events = [message for message in messages if message.error() is not None]
+            messages = [message for message in messages if message.error() is None]
+        records = self._advance(records_of(messages))
         passed = False
-        positions = self.positions
-        for message in messages:
-            error = message.error()
-            if error is not None:
-                passed |= self._take_event(message, error, records)
-                continue
-            topic, partition, offset = message.topic(), message.partition(), message.offset()
-            expected = positions.get((topic, partition))
-            if expected is None or offset < expected:
-                continue  # of an assignment that is over
-            positions[topic, partition] = offset + 1
-            key, value, headers = message.key(), message.value(), message.headers()
-            headers = full_headers(headers) if headers else ()
-            if len(message) > MAX_RECORD_BYTES:
-                key, value, headers = None, None, ((UNREADABLE, b"it has %d bytes" % len(message)),)
-            records.append(Record(topic, partition, offset, message.timestamp()[1], key, value, headers))
+        for event in events:
+            passed |= self._take_event(event, event.error(), records)
         return records, passed
+
+    def _advance(self, records: list[Record]) -> list[Record]:
+        """Moves the positions past these records. Leaves out those of an assignment that is over."""
+        positions = self.positions
+        places = [record[:2] for record in records]
+        offsets = [record[2] for record in records]
+        firsts = dict(zip(reversed(places), reversed(offsets), strict=True))
+        if any(first < positions.get(place, first + 1) for place, first in firsts.items()):
+            records = [record for record in records if positions.get(record[:2], _NEVER) <= record.offset]
+            return self._advance(records)
+        for place, last in dict(zip(places, offsets, strict=True)).items():
+            positions[place] = last + 1
+        return records
 
     def _take_event(self, message: Any, error: KafkaError, records: list[Record]) -> bool:
         """Something between the records; what was read instead of it is added to them."""

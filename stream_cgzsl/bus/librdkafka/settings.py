@@ -9,7 +9,8 @@ from typing import Any
 from stream_cgzsl.bus.kafka.settings import MAX_RECORD_BYTES, KafkaSettings
 
 _QUEUE_KILOBYTES = 32 * 1024
-_FETCH_BYTES = 64 * 1024 * 1024
+_FETCH_BYTES = 32 * 1024 * 1024
+_PARTITION_BYTES = 2 * 1024 * 1024
 _MAX_POLL_MS = 300_000
 _NO_GROUP = "stream-cgzsl"
 """The client wants the name of a group even where it joins none and commits nothing."""
@@ -32,7 +33,7 @@ def consumer(settings: KafkaSettings, waits: bool = True) -> dict[str, Any]:
         "check.crcs": True,
         "fetch.wait.max.ms": 250 if waits else 10,
         "fetch.max.bytes": _FETCH_BYTES,
-        "max.partition.fetch.bytes": MAX_RECORD_BYTES,
+        "max.partition.fetch.bytes": _PARTITION_BYTES,
         "receive.message.max.bytes": 2 * _FETCH_BYTES,
         "queued.max.messages.kbytes": _QUEUE_KILOBYTES,
         "fetch.queue.backoff.ms": 5,  # by default it rests for a second whenever its queue was full
