@@ -54,10 +54,8 @@ class Metrics:
     def __init__(self, worker: str) -> None:
         self.registry = r = CollectorRegistry()
         ProcessCollector(registry=r)
-        self._build = Info(
-            "cgzsl_build", "version and kind of this worker, and what its records go through", registry=r
-        )
         self._worker = worker
+        self._say = Info("cgzsl_build", "version and kind of this worker, and the client of its bus", registry=r).info
         self.connected("")
         self.ready = Gauge("cgzsl_ready", "1 while /readyz says that this worker is of use", registry=r)
         self.generation = Gauge("cgzsl_generation_number", "the newest generation this worker has", registry=r)
@@ -81,7 +79,7 @@ class Metrics:
 
     def connected(self, client: str) -> None:
         """`client` is that of the bus."""
-        self._build.info({"version": __version__, "worker": self._worker, "client": client})
+        self._say({"version": __version__, "worker": self._worker, "client": client})
 
     def serving(self, seen: int, unseen: int, generation: int) -> None:
         """Another generation is the newest."""
