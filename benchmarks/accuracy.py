@@ -15,10 +15,12 @@ import numpy as np
 from stream_cgzsl.benchmark.datasets import Dataset, data_folder, load
 from stream_cgzsl.benchmark.protocols import plan_for
 from stream_cgzsl.benchmark.scores import Run, run
-from stream_cgzsl.learners import LEARNERS, create
+from stream_cgzsl.learners import BASELINES, LEARNERS, create
 
 SETS = {"CUB": ("efflite2", None), "BANKING77": ("minilm", True)}
 """What a user specifies: the file of features, and whether class vectors are in the feature space."""
+
+OURS = [name for name in LEARNERS if name not in BASELINES]
 
 TARGETS = {
     ("evidence", "CUB"): 69.5,
@@ -31,7 +33,8 @@ TARGETS = {
     ("adversarial", "BANKING77"): 88.0,
 }
 HELPED = {"paper, helped": ("paper", {"rescale": True, "calibrate": True})}
-"""Rows with options, beside those with defaults: what helps the printed system and is not printed."""
+"""Rows with options, beside those with defaults: what helps the printed system and is not printed. Its expected offset
+was chosen by test accuracy on these two data sets (docs/method.md)."""
 
 SECONDS = {("episodic", "CUB"): 60.0}
 """How long a complete run may take on two cores."""
@@ -61,7 +64,7 @@ def main() -> int:
     parser.add_argument("--check", action="store_true", help="fail when a figure misses its target (file order)")
     parser.add_argument("--data", help="folder of the data sets; default: CGZSL_DATA or ../shared/data")
     parser.add_argument("--sets", nargs="+", default=list(SETS), choices=list(SETS))
-    parser.add_argument("--learners", nargs="+", default=[*LEARNERS, *HELPED], choices=[*LEARNERS, *HELPED])
+    parser.add_argument("--learners", nargs="+", default=[*OURS, *HELPED], choices=[*LEARNERS, *HELPED])
     parser.add_argument("--seeds", type=int, default=3)
     parser.add_argument("--orders", type=int, default=0, help="number of permuted class orders, one seed each")
     given = parser.parse_args()

@@ -11,16 +11,27 @@ from stream_cgzsl.schemas.event import Event, VectorEvent
 from stream_cgzsl.schemas.feature import Feature, Holdout
 from stream_cgzsl.schemas.foreign import DECODED_ROLES, Decoder, decode_with
 from stream_cgzsl.schemas.message import Headers, Message
-from stream_cgzsl.schemas.projection import Projection, Withdrawal
+from stream_cgzsl.schemas.projection import ENCODER_KEY, EncoderChunk, Projection, Withdrawal
 from stream_cgzsl.schemas.roles import ROLES, Role
 from stream_cgzsl.schemas.sample import Candidate, Prediction, Sample
 from stream_cgzsl.schemas.state import CHUNK_BYTES, StateChunk
 from stream_cgzsl.schemas.vector import Array
-from stream_cgzsl.schemas.window import POLICIES, Genesis, LedgerRecord, Prequential, Published, Range, Serving, Update
+from stream_cgzsl.schemas.window import (
+    POLICIES,
+    EncoderLayer,
+    Genesis,
+    LedgerRecord,
+    Prequential,
+    Published,
+    Range,
+    Serving,
+    Update,
+)
 
 __all__ = [
     "CHUNK_BYTES",
     "DECODED_ROLES",
+    "ENCODER_KEY",
     "EXAMPLE_BUCKETS",
     "KEPT_BYTES",
     "MAX_BYTES",
@@ -35,6 +46,8 @@ __all__ = [
     "Cut",
     "DeadLetter",
     "Decoder",
+    "EncoderChunk",
+    "EncoderLayer",
     "Encoding",
     "Evaluation",
     "Event",

@@ -95,6 +95,10 @@ class Layout:
     header_fields: tuple[HeaderField, ...]
 
 
+_DEFAULTS = frozenset(role.events[0] for role in ROLES.values())
+"""Of these it need not be said what they are: their topic says it."""
+
+
 def _layout(model: type[Event]) -> Layout:
     others = [name for name in model.model_fields if name not in (model.KEY, model.PAYLOAD)]
     kinds = {} if model.PAYLOAD is None else {name: kind_of(model, name) for name in others}
@@ -105,7 +109,7 @@ def _layout(model: type[Event]) -> Layout:
         key_required=model.KEY is not None and model.model_fields[model.KEY].is_required(),
         payload=model.PAYLOAD,
         is_vector=model.PAYLOAD == "vector",
-        start=(OCTETS,),
+        start=(OCTETS,) if model in _DEFAULTS else ((PREFIX + "type", model.type_name().encode()), OCTETS),
         start_by_dtype={dtype: (("ce_dtype", name.encode()),) for name, dtype in DTYPES.items()},
         header_fields=tuple(HeaderField(PREFIX + name, name, _CODECS[kind], kind) for name, kind in kinds.items()),
     )

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import Annotated, ClassVar
+
+from pydantic import StringConstraints
 
 from stream_cgzsl.schemas.event import Event, Ours
-from stream_cgzsl.schemas.fields import Count, Flag, Name, Number
+from stream_cgzsl.schemas.fields import Count, Flag, Name, NonEmptyBytes, Number
 from stream_cgzsl.schemas.vector import Vector
 
 
@@ -26,6 +28,24 @@ class Projection(Event, Ours):
     generation: Count
     name: Name | None = None
     examples: Count | None = None
+
+
+ENCODER_KEY = "\x00encoder/{}"
+"""Of a chunk, by its number. It starts with a control character, so no class can have it."""
+
+EncoderKey = Annotated[str, StringConstraints(pattern=r"^\x00encoder/(0|[1-9][0-9]{0,8})$")]
+
+
+class EncoderChunk(Event, Ours):
+    """A part of the encoder of generation `generation`: weights and bias of each layer, little-endian float32."""
+
+    TYPE: ClassVar[str] = "cgzsl.encoder"
+    KEY: ClassVar[str | None] = "chunk"
+    PAYLOAD: ClassVar[str | None] = "data"
+
+    chunk: EncoderKey
+    generation: Count
+    data: NonEmptyBytes
 
 
 class Withdrawal(Event):

@@ -11,7 +11,7 @@ from stream_cgzsl.schemas.dead_letter import DeadLetter
 from stream_cgzsl.schemas.evaluation import Evaluation
 from stream_cgzsl.schemas.event import Event
 from stream_cgzsl.schemas.feature import Feature, Holdout
-from stream_cgzsl.schemas.projection import Projection, Withdrawal
+from stream_cgzsl.schemas.projection import EncoderChunk, Projection, Withdrawal
 from stream_cgzsl.schemas.sample import Prediction, Sample
 from stream_cgzsl.schemas.state import StateChunk
 from stream_cgzsl.schemas.window import LedgerRecord
@@ -54,7 +54,7 @@ ROLES: dict[str, Role] = {
         Role(
             "projections",
             "One identifier projection per class",
-            (Projection,),
+            (Projection, EncoderChunk),
             "compact",
             single=True,
             tombstone=Withdrawal,

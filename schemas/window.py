@@ -87,10 +87,19 @@ class Update(Ours):
     rows: Count
 
 
+class EncoderLayer(Ours):
+    """One layer of an encoder: activation(weights x + bias)."""
+
+    outputs: Positive
+    inputs: Positive
+    activation: Name
+
+
 class Serving(Ours):
     """What a scorer needs besides the projections. All of it is covered by the generation's digest.
 
     `incremental`: the digest combines digests of rows, and the next generation may be published as an update.
+    `encoder`: what samples go through before they are compared; its numbers are where `LedgerRecord.encoder` says.
     """
 
     servable: Flag
@@ -99,6 +108,7 @@ class Serving(Ours):
     centre: Blob
     calibration: JsonObject = Field(default_factory=dict)
     incremental: Flag = False
+    encoder: tuple[EncoderLayer, ...] = ()
 
 
 class Prequential(Ours):
@@ -151,6 +161,7 @@ class LedgerRecord(Event, Ours):
     serving: Serving | None = None
     projections: Published | None = None
     update: Update | None = None
+    encoder: Published | None = None
     state: Published | None = None
     prequential: Prequential | None = None
     losses: dict[Name, Number] = Field(default_factory=dict)

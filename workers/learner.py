@@ -16,7 +16,7 @@ from dataclasses import replace
 
 from stream_cgzsl.bus import Bus, Publisher
 from stream_cgzsl.bus.topics import Topics
-from stream_cgzsl.errors import BrokenLedger, Cancelled, Expired, TooManyDeadLetters, UsageError
+from stream_cgzsl.errors import BrokenLedger, BusUnavailable, Cancelled, Expired, TooManyDeadLetters, UsageError
 from stream_cgzsl.evaluation.prequential import prequential
 from stream_cgzsl.evaluation.projection_drift import projection_drift
 from stream_cgzsl.history.publish import configuration_fields, genesis_record, publish_window
@@ -29,7 +29,7 @@ from stream_cgzsl.history.stream_learner import (
     StreamLearner,
     apply_window,
 )
-from stream_cgzsl.learners import BOUNDS
+from stream_cgzsl.learners import BOUNDS, keeps
 from stream_cgzsl.runtime.devices import choose_device
 from stream_cgzsl.runtime.environment import environment
 from stream_cgzsl.runtime.metrics import LearnerMetrics
@@ -99,6 +99,11 @@ class LearnerWorker(LeaderWorker[LearnerMetrics]):
             raise UsageError(
                 f"{settings.learner!r} keeps every example and is for benchmarks only; choose another --learner"
             )
+        if keeps(settings.learner) == "exemplars" and not settings.allow_exemplars:
+            raise UsageError(
+                f"{settings.learner!r} keeps a few examples of each class in its state, on the bus; say that it may "
+                "with --allow-exemplars, or choose another --learner"
+            )
         memory, decoders = int(settings.memory_gb * 1e9), topics.training_decoders()
         self._configuration = Configuration(settings.learner, settings.options, memory, decoders)
         self._generation: Generation | None = None
@@ -106,6 +111,7 @@ class LearnerWorker(LeaderWorker[LearnerMetrics]):
         self._commits = CommitTimes()
         self._rest: Cut | None = None  # the cut that the last window ended before
         self._rest_dead = 0  # in the windows of this cut so far
+        self._attempt: LedgerRecord | None = None  # of a commit whose outcome is unknown
         self._backlog = Backlog(metrics)
         metrics.active.set_function(lambda: float(self._is_leader()))
 
@@ -118,6 +124,7 @@ class LearnerWorker(LeaderWorker[LearnerMetrics]):
         self._rest, self._rest_dead = None, 0
         recorded = Ledger.open(self._bus, self._topics) or self._begin(publisher)
         self._generation = self._newest(recorded.last)
+        self._count_attempt(recorded.last)
         restorer = Restorer(self._bus, self._topics, recorded, self._device, self._alive, self._rebuild)
         self._starts(recorded)
         learner = self._restore(publisher, restorer)
@@ -163,6 +170,12 @@ class LearnerWorker(LeaderWorker[LearnerMetrics]):
             genesis = write_commit(publisher, self._topics, Commit(first))
         log.info("new stream %r: %s", self._topics.prefix, genesis.genesis)
         return Ledger(self._bus, self._topics, genesis, genesis)
+
+    def _count_attempt(self, last: LedgerRecord) -> None:
+        """Counts a window whose commit had an unknown outcome, where the ledger says that it was committed."""
+        attempt, self._attempt = self._attempt, None
+        if attempt is not None and (attempt.number, attempt.inputs) == (last.number, last.inputs):
+            self._metrics.committed(last)
 
     def _newest(self, last: LedgerRecord) -> Generation | None:
         """The generation that the next window is compared with; None where it is gone. Only metrics depend on it."""
@@ -211,14 +224,17 @@ class LearnerWorker(LeaderWorker[LearnerMetrics]):
         )
         record = linked(record, recorded.last)
         made = outcome.generation
-        size = len(state or b"") + 4 * made.features * len(
-            made.class_ids if made.delta is None else made.delta.class_ids
-        )
+        rows = len(made.class_ids if made.delta is None else made.delta.class_ids)
+        size = len(state or b"") + 4 * made.features * rows
         self._commits.warn(size, publisher.timeout_seconds)
-        with count_outcome(self._metrics):
-            record = publish_window(  # 4 commit
-                publisher, self._topics, record, learner, outcome, live, state, dead, recorded.last
-            )
+        try:
+            with count_outcome(self._metrics):  # 4 commit
+                record = publish_window(
+                    publisher, self._topics, record, learner, outcome, live, state, dead, recorded.last
+                )
+        except BusUnavailable:
+            self._attempt = record
+            raise
         clock.append(time.perf_counter())
         recorded.append(record)
         self._pace.committed(None if state is None else len(state))

@@ -191,7 +191,8 @@ def _grouped(known: Generation, found: Mapping[str, float]) -> Accuracy:
 
 def _without_vectors(generation: Generation) -> Generation:
     """Its classes alone, which cost next to nothing to keep."""
-    return replace(generation, vectors=np.zeros((len(generation.class_ids), 0)), centre=np.zeros(0))
+    vectors, centre = np.zeros((len(generation.class_ids), 0)), np.zeros(0)
+    return replace(generation, vectors=vectors, centre=centre, encoder=None)
 
 
 def seen_in(generation: Generation) -> set[str]:

@@ -22,7 +22,10 @@ from stream_cgzsl.schemas.fields import Name
 STREAM = ("bus", "prefix", "topics", "log_level")
 DECODING = ("decoder",)
 GENESIS = ("attributes", "features", "signed", "shared", "seed")
-LEARNING = ("learner", "options", "device", "threads", "memory_gb", "snapshot_every", "dead_letter_limit")
+LEARNING = (
+    *("learner", "options", "allow_exemplars", "device", "threads"),
+    *("memory_gb", "snapshot_every", "dead_letter_limit"),
+)
 CUTS = ("quiet_seconds", "count", "max_age", "event_time", "event_delay", "event_idle")
 SERVING = ("top_k", "batch", "batch_seconds", "reject_score", "max_wait")
 EVALUATION = ("holdout_gb", "class_series")

@@ -15,7 +15,7 @@ from stream_cgzsl.evaluation.projection_drift import angles
 from stream_cgzsl.history.restore import Restorer
 from stream_cgzsl.history.stream_learner import StreamLearner
 from stream_cgzsl.runtime.environment import environment
-from stream_cgzsl.schemas import LedgerRecord
+from stream_cgzsl.schemas import Array, LedgerRecord
 from stream_cgzsl.serving.generation import Generation
 from stream_cgzsl.serving.generation_io import load_generation
 from stream_cgzsl.windows.gaps import expired_ranges
@@ -27,7 +27,7 @@ from stream_cgzsl.windows.recorded import Ledger
 ANGLE = 2e-3
 BIAS = 2e-3
 """Bounds of `equivalent`: the largest angle of a projection in radians, and the largest change of a bias relative to
-the longest projection."""
+the longest projection, or of the centre or the encoder."""
 
 
 class Verdict(StrEnum):
@@ -174,14 +174,25 @@ def _from_snapshot(restorer: Restorer, record: LedgerRecord) -> StreamLearner | 
 
 
 def distance(a: Generation, b: Generation) -> tuple[float, float]:
-    """The largest angle between projections of the same class, and the largest change of a bias.
+    """The largest angle between projections of the same class, and the largest change of a bias, of the centre, or of a
+    layer of the encoder, each relative to the largest of its numbers.
 
-    Both are infinite where the classes differ.
+    Both are infinite where the classes differ, or how they are scored.
     """
-    if a.class_ids != b.class_ids or (a.seen != b.seen).any() or a.servable != b.servable:
+    kinds = [
+        (g.class_ids, g.seen.tolist(), g.servable, g.metric, g.transform, [x.weights.shape for x in g.encoder or ()])
+        for g in (a, b)
+    ]
+    if kinds[0] != kinds[1]:
         return float("inf"), float("inf")
     if not a.class_ids or not a.servable:
         return 0.0, 0.0
     longest = np.linalg.norm(a.vectors.astype(np.float64), axis=1).max()
-    bias = np.abs(a.biases.astype(np.float64) - b.biases).max() / max(float(longest), 1e-30)
-    return float(angles(a.vectors, b.vectors).max()), float(bias)
+    changes = [_change(a.biases, b.biases, float(longest)), _change(a.centre, b.centre, 1.0)]
+    for one, two in zip(a.encoder or (), b.encoder or (), strict=True):
+        changes += [_change(x, y, float(np.abs(x).max(initial=0.0))) for x, y in zip(one[:2], two[:2], strict=True)]
+    return float(angles(a.vectors, b.vectors).max()), max(changes)
+
+
+def _change(a: Array, b: Array, scale: float) -> float:
+    return float(np.abs(a.astype(np.float64) - b).max(initial=0.0)) / max(scale, 1e-30)

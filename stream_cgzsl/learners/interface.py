@@ -6,7 +6,7 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -76,15 +76,19 @@ class Losses(Monitor):
 
 SILENT = Monitor()
 
+Keeps = Literal["nothing", "exemplars", "everything"]
+"""Of the examples it has learned: none, a bounded number of each class, or all."""
+
 
 class Learner(ABC):
-    """A learner holds moments and weights, never an example.
+    """A learner holds moments and weights, and no example unless it says so in `keeps`.
 
     The result of `fit` and `describe` depends on nothing but the space, the options, and the windows given so far: same
     bytes in the same environment, also when the learner was restored from a snapshot between any two windows.
     """
 
     name: str
+    keeps: ClassVar[Keeps] = "nothing"
 
     @abstractmethod
     def fit(self, window: Window, monitor: Monitor = SILENT) -> Generation | Delta:

@@ -48,6 +48,7 @@ class Settings(BaseModel):
 
     learner: str = Field(DEFAULT_LEARNER, description="which learner")
     options: dict[str, Any] = Field({}, description="the learner's own options: --options name=value")
+    allow_exemplars: bool = Field(False, description="let a learner that keeps a few examples of each class do so")
     device: str = Field("auto", description="cpu, cuda, or auto")
     threads: PositiveInt = Field(1, description="torch threads; part of the environment that decides the last bits")
     quiet_seconds: PositiveFloat = Field(2.0, description="a new class is served after this long without another one")

@@ -7,6 +7,7 @@ import torch
 from torch import Tensor
 
 from stream_cgzsl.schemas import Array
+from stream_cgzsl.serving.encoder import MOST
 from stream_cgzsl.serving.generation import Generation, Ranking
 
 
@@ -34,12 +35,29 @@ class CudaClassifier:
             for array in (generation.scoring_vectors, generation.biases, generation.centre)
         )
         self._rooted = generation.transform == "sqrt"
+        self._linear = generation.metric == "linear"
+        self._layers: list[tuple[Tensor, Tensor, bool]] = []
+        for layer in generation.encoder or ():
+            weights, bias = (torch.from_numpy(np.array(array)).to(self._device) for array in layer[:2])
+            self._layers.append((weights, bias, layer.activation == "relu"))
 
     def __call__(self, rows: Array, k: int) -> Ranking:
         with torch.inference_mode():
             x = torch.from_numpy(np.array(rows, np.float32)).to(self._device)  # [rows, features]
-            x = unit(x.clamp_min(0).sqrt() if self._rooted else x)
-            found = scores(x, self._vectors, self._biases, self._centre)  # [rows, classes]
+            if self._linear:
+                found = self._linear_scores(x)
+            else:
+                x = unit(x.clamp_min(0).sqrt() if self._rooted else x)
+                found = scores(x, self._vectors, self._biases, self._centre)  # [rows, classes]
             values, indices = torch.sort(found, dim=1, descending=True, stable=True)  # equal scores in class order
             k = min(k, found.shape[1])
             return Ranking(indices[:, :k].cpu().numpy(), values[:, :k].cpu().numpy())
+
+    def _linear_scores(self, x: Tensor) -> Tensor:
+        """As `LinearScoring`: [rows, features] -> [rows, classes]"""
+        x = x.clamp(0 if self._rooted else -float(MOST), float(MOST))
+        x = x.sqrt() if self._rooted else x
+        for weights, bias, relu in self._layers:
+            x = x @ weights.T + bias
+            x = x.relu() if relu else x
+        return x @ self._vectors.T + self._biases

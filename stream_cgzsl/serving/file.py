@@ -14,10 +14,10 @@ from safetensors.numpy import save
 from stream_cgzsl.errors import UsageError
 from stream_cgzsl.runtime.atomic_write import write_atomically
 from stream_cgzsl.schemas import Array
+from stream_cgzsl.serving.encoder import Layer
 from stream_cgzsl.serving.generation import Generation
 
 _FORMAT = "cgzsl.generation.v1"
-_ARRAYS = ("vectors", "biases", "centre", "seen")
 MAX_FILE_BYTES = 4 * 1024**3
 """The largest file that is read: half a million classes of 2048 numbers."""
 
@@ -34,9 +34,9 @@ def read(path: Path) -> Generation:
         if path.stat().st_size > MAX_FILE_BYTES:
             raise ValueError(f"it is larger than {MAX_FILE_BYTES:,} bytes")
         with safe_open(path, framework="numpy") as file:
-            meta = json.loads((file.metadata() or {})[_FORMAT])
-            names = [*_ARRAYS, *({"examples"} & set(file.keys()))]
-            generation = assembled(meta, {name: file.get_tensor(name) for name in names})
+            meta = dict(json.loads((file.metadata() or {})[_FORMAT]))
+            arrays = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 - it is no mapping
+        generation = assembled(meta, arrays)
         whole = generation.digest == meta["digest"]
     except (OSError, SafetensorError, KeyError, ValueError, TypeError, RecursionError) as error:
         raise UsageError(
@@ -57,6 +57,7 @@ def meta_of(generation: Generation) -> dict[str, Any]:
         "servable": generation.servable,
         "calibration": dict(generation.calibration),
         "incremental": generation.incremental,
+        "encoder": [layer.activation for layer in generation.encoder or ()],
     }
 
 
@@ -67,11 +68,19 @@ def arrays_of(generation: Generation) -> dict[str, Array]:
         "centre": generation.centre,
         "seen": generation.seen.astype(np.uint8),
     }
-    return arrays if generation.examples is None else {**arrays, "examples": generation.examples}
+    if generation.examples is not None:
+        arrays["examples"] = generation.examples
+    for number, layer in enumerate(generation.encoder or ()):
+        arrays |= {f"encoder.{number}.weights": layer.weights, f"encoder.{number}.bias": layer.bias}
+    return arrays
 
 
 def assembled(meta: Mapping[str, Any], arrays: Mapping[str, Array]) -> Generation:
-    """From what `meta_of` and `arrays_of` gave. Files of older versions have no `incremental`."""
+    """From what `meta_of` and `arrays_of` gave. Files of older versions have neither `incremental` nor `encoder`."""
+    layers = [
+        Layer(arrays[f"encoder.{number}.weights"], arrays[f"encoder.{number}.bias"], activation)
+        for number, activation in enumerate(meta.get("encoder", ()))
+    ]
     return Generation(
         number=meta["number"],
         class_ids=tuple(meta["class_ids"]),
@@ -85,4 +94,5 @@ def assembled(meta: Mapping[str, Any], arrays: Mapping[str, Array]) -> Generatio
         calibration=meta["calibration"],
         examples=arrays.get("examples"),
         incremental=meta.get("incremental", False),
+        encoder=tuple(layers) or None,
     )

@@ -16,10 +16,12 @@ import numpy.typing as npt
 from stream_cgzsl.schemas import Array
 from stream_cgzsl.serving.blocks import Block, Blocks, all_ids, changed, joined_vectors, split, unit
 from stream_cgzsl.serving.delta import Delta
+from stream_cgzsl.serving.encoder import Layer, LinearScoring, described, frozen
 from stream_cgzsl.serving.scoring import BATCH_ROWS, Scoring
 
-METRICS = ("cosine", "affine")
-"""`cosine`: the class vector is used at length 1. `affine`: the class vector's length and a bias count too."""
+METRICS = ("cosine", "affine", "linear")
+"""`cosine`: the class vector is used at length 1. `affine`: the class vector's length and a bias count too. `linear`:
+so does the sample's length; it is not centred, and there may be an encoder (see `encoder.py`)."""
 
 TRANSFORMS = ("none", "sqrt")
 """What is done to a feature before it is scaled to length 1: nothing, or the square root of each number."""
@@ -58,6 +60,7 @@ class Generation:
     incremental: bool = False
     delta: Delta | None = None
     base: int | None = None
+    encoder: tuple[Layer, ...] | None = None  # vectors and centre then have the length of what it makes
 
     def __post_init__(self) -> None:
         classes, features = self.vectors.shape
@@ -69,6 +72,10 @@ class Generation:
             raise ValueError("class ids must be sorted and distinct")
         if self.metric not in METRICS or self.transform not in TRANSFORMS:
             raise ValueError(f"unknown metric {self.metric!r} or transform {self.transform!r}")
+        if self.metric != "linear" and self.encoder is not None:
+            raise ValueError("only the metric `linear` has an encoder")
+        if self.encoder is not None:
+            object.__setattr__(self, "encoder", frozen(self.encoder, features))
         for name, dtype in (("vectors", "<f4"), ("biases", "<f4"), ("centre", "<f4"), ("examples", "<i8")):
             if getattr(self, name) is None:
                 continue
@@ -116,7 +123,8 @@ class Generation:
 
     @property
     def features(self) -> int:
-        return len(self.centre)
+        """The length of a sample."""
+        return len(self.centre) if self.encoder is None else self.encoder[0].weights.shape[1]
 
     @cached_property
     def digest(self) -> str:
@@ -131,6 +139,9 @@ class Generation:
             "servable": self.servable,
             "calibration": dict(self.calibration),
         }
+        layers = self.encoder or ()
+        if layers:
+            head["encoder"] = described(layers)
         if self.incremental:
             parts = [self.centre.data, *(block.digests.data for block in self.blocks)]
         else:
@@ -139,7 +150,7 @@ class Generation:
             head["shape"] = self.vectors.shape
             parts = [self.vectors.data, self.biases.data, self.centre.data]
         digest = hashlib.sha256(json.dumps(head, sort_keys=True, separators=(",", ":"), allow_nan=False).encode())
-        for part in parts:
+        for part in (*parts, *(array.data for layer in layers for array in layer[:2])):
             digest.update(part)
         return digest.hexdigest()
 
@@ -149,7 +160,9 @@ class Generation:
         return unit(self.vectors) if self.metric == "cosine" else self.vectors
 
     @cached_property
-    def _scorings(self) -> list[Scoring]:
+    def _scorings(self) -> Sequence[Scoring | LinearScoring]:
+        if self.metric == "linear":
+            return [LinearScoring(self.vectors, self.biases, self.encoder or (), self.transform)]
         return [block.scoring(self.metric, self.centre, self.transform) for block in self.blocks]
 
     def prepare(self) -> None:
@@ -189,7 +202,7 @@ class Generation:
         return ranking
 
 
-_vectors = cached_property(lambda generation: joined_vectors(generation.blocks, generation.features))
+_vectors = cached_property(lambda generation: joined_vectors(generation.blocks, len(generation.centre)))
 _vectors.__set_name__(Generation, "vectors")
 Generation.vectors = _vectors  # type: ignore[assignment]
 """A generation that a delta made has blocks, and one array of all vectors only when it is asked for."""

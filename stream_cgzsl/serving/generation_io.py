@@ -11,6 +11,8 @@ from stream_cgzsl.bus import Bus
 from stream_cgzsl.bus.topics import Topics
 from stream_cgzsl.errors import BrokenLedger
 from stream_cgzsl.schemas import (
+    EncoderChunk,
+    EncoderLayer,
     Event,
     LedgerRecord,
     Message,
@@ -22,6 +24,7 @@ from stream_cgzsl.schemas import (
     encode,
 )
 from stream_cgzsl.serving.delta import Delta
+from stream_cgzsl.serving.encoder import Layer, from_bytes, to_bytes
 from stream_cgzsl.serving.generation import Generation
 from stream_cgzsl.windows.commit import Commit, published_as
 from stream_cgzsl.windows.ledger import Incomplete, published, read_events
@@ -50,11 +53,16 @@ def commit_of(
         centre=generation.centre.tobytes(),
         calibration=dict(generation.calibration),
         incremental=generation.incremental,
+        encoder=tuple(
+            EncoderLayer(outputs=len(layer.bias), inputs=layer.weights.shape[1], activation=layer.activation)
+            for layer in generation.encoder or ()
+        ),
     )
     record = record.model_copy(update={"generation": generation.digest, "serving": serving})
     update = None if before is None else _update_of(generation, before)
     if update is None or generation.delta is None:
-        return Commit(record, _projections(generation, names or {}), withdrawn, state, dead)
+        encoder = to_bytes(generation.encoder or ())
+        return Commit(record, _projections(generation, names or {}), withdrawn, state, dead, encoder=encoder)
     delta = generation.delta
     return Commit(record, _projections(delta, names or {}), delta.withdrawn, state, dead, update)
 
@@ -128,9 +136,25 @@ class GenerationLoader:
         if len(projections) != place.count:
             raise Incomplete(f"{len(projections)} of {place.count} projections of generation {record.number} are left")
         try:
-            return _assembled(record, projections)
+            return _assembled(record, projections, self._encoder(record))
         except ValueError as error:
             raise _tampered(self._bus, record, f"is inconsistent ({error})") from error
+
+    def _encoder(self, record: LedgerRecord) -> tuple[Layer, ...]:
+        place, serving = record.encoder, record.serving
+        if place is None or serving is None:
+            return ()
+        chunks = [
+            event.data
+            for event in read_events(self._bus, self._topics, "projections", place)
+            if isinstance(event, EncoderChunk) and event.generation == record.number
+        ]
+        if len(chunks) != place.count:
+            raise Incomplete(
+                f"{len(chunks)} of {place.count} parts of the encoder of generation {record.number} are left"
+            )
+        shapes = [(layer.outputs, layer.inputs, layer.activation) for layer in serving.encoder]
+        return from_bytes(b"".join(chunks), shapes)
 
     def _continued(self, record: LedgerRecord, update: Update) -> Generation | None:
         """From the last generation, by what was published since; None where that is not possible."""
@@ -182,7 +206,7 @@ def load_generation(bus: Bus, topics: Topics, record: LedgerRecord) -> Generatio
     return GenerationLoader(bus, topics).load(record)
 
 
-def _assembled(record: LedgerRecord, projections: list[Projection]) -> Generation:
+def _assembled(record: LedgerRecord, projections: list[Projection], encoder: tuple[Layer, ...] = ()) -> Generation:
     serving = record.serving
     assert serving is not None
     centre = np.frombuffer(serving.centre, "<f4")
@@ -200,6 +224,7 @@ def _assembled(record: LedgerRecord, projections: list[Projection]) -> Generatio
         calibration=serving.calibration,
         examples=np.array(examples, np.int64) if len(examples) == len(projections) else None,
         incremental=serving.incremental,
+        encoder=encoder or None,
     )
 
 

@@ -10,7 +10,18 @@ from itertools import chain
 from stream_cgzsl.bus import Publisher, Receipt, TopicPartition
 from stream_cgzsl.bus.topics import Topics
 from stream_cgzsl.errors import BusUnavailable, Fenced
-from stream_cgzsl.schemas import CHUNK_BYTES, LedgerRecord, Message, Published, StateChunk, Update, Withdrawal, encode
+from stream_cgzsl.schemas import (
+    CHUNK_BYTES,
+    ENCODER_KEY,
+    EncoderChunk,
+    LedgerRecord,
+    Message,
+    Published,
+    StateChunk,
+    Update,
+    Withdrawal,
+    encode,
+)
 
 
 @dataclass(frozen=True)
@@ -18,8 +29,8 @@ class Commit:
     """All that window `record.number` publishes. `record` still lacks the offsets, which are known only on the way.
 
     `projections` is one message per class, in the order of class ids; None when the window makes no generation.
-    `withdrawn` are the classes that are no longer recognised. With `update`, what the generation before was published
-    as, projections are only of what changed.
+    `withdrawn` are the classes that are no longer recognised, `encoder` the numbers of an encoder, if there is one.
+    With `update`, what the generation before was published as, projections are only of what changed.
     """
 
     record: LedgerRecord
@@ -28,6 +39,7 @@ class Commit:
     state: bytes | None = None
     dead: Iterable[Message] = ()
     update: Update | None = None
+    encoder: bytes = b""
 
 
 def write_commit(publisher: Publisher, topics: Topics, commit: Commit) -> LedgerRecord:
@@ -43,6 +55,10 @@ def write_commit(publisher: Publisher, topics: Topics, commit: Commit) -> Ledger
             chunks = _chunks(commit.state, record.number)
             sha256 = hashlib.sha256(commit.state).hexdigest()
             places["state"] = _send_all(publisher, topics["state"], chunks, sha256)
+        if commit.encoder:
+            chunks = _encoder_chunks(commit.encoder, record.number)
+            sha256 = hashlib.sha256(commit.encoder).hexdigest()
+            places["encoder"] = _send_all(publisher, topics["projections"], chunks, sha256)
         if commit.projections is not None:
             withdrawals = [encode(Withdrawal(class_id=class_id)) for class_id in sorted(commit.withdrawn)]
             if commit.update is None:
@@ -103,6 +119,15 @@ def _extended(before: Update, number: int, place: Published) -> Update:
 
 def _chunks(state: bytes, window: int) -> Iterator[Message]:
     count = max(1, -(-len(state) // CHUNK_BYTES))
-    for number in range(count):
-        data = state[number * CHUNK_BYTES : (number + 1) * CHUNK_BYTES]
+    for number, data in enumerate(_parts(state)):
         yield encode(StateChunk(chunk=number, count=count, window=window, data=data))
+
+
+def _encoder_chunks(encoder: bytes, generation: int) -> Iterator[Message]:
+    for number, data in enumerate(_parts(encoder)):
+        yield encode(EncoderChunk(chunk=ENCODER_KEY.format(number), generation=generation, data=data))
+
+
+def _parts(data: bytes) -> Iterator[bytes]:
+    for start in range(0, len(data), CHUNK_BYTES):
+        yield data[start : start + CHUNK_BYTES]

@@ -71,8 +71,8 @@ class StoredLetter:
 
     @property
     def complete(self) -> bool:
-        """Whether all bytes of the record were kept."""
-        return hashlib.sha256(self.letter.data).hexdigest() == self.letter.sha256
+        """Whether all bytes of the record were kept. Of one that no client can read, none are."""
+        return self.letter.reason != "unreadable" and hashlib.sha256(self.letter.data).hexdigest() == self.letter.sha256
 
 
 def read(bus: Bus, topics: Topics, reasons: Iterable[str] = ()) -> Iterator[StoredLetter]:

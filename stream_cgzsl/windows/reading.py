@@ -85,6 +85,8 @@ class Reading:
         self._moves = 0
         self._described: dict[str, Description] = {}
         self._retired: set[str] = set()
+        self._reached: dict[int, int] = {}  # partition of attributes -> the latest time in it so far
+        self._changed: dict[str, tuple[int, int]] = {}  # class -> time and partition of the record that counts
         self._live: set[str] = set()
         self._kept = KeptFeatures(1, 0, self._genesis.features)
         self._tallies: dict[str, dict[int, Tally]] = {"attributes": {}, "features": {}}
@@ -112,8 +114,9 @@ class Reading:
     def _take_attribute(self, record: Record, tally: Tally) -> None:
         event = decode_with(self._decoder, "attributes", record)
         if isinstance(event, Retirement):
-            self._described.pop(event.class_id, None)
             self._retired.add(event.class_id)
+            if self._is_latest(event.class_id, record):
+                self._described.pop(event.class_id, None)
         else:
             assert isinstance(event, Attribute)
             check_attribute(event, self._genesis)
@@ -123,9 +126,24 @@ class Reading:
                     tally.duplicate += 1
                     return
                 self._ids.add(digest, 0)
-            vector = event.vector.astype(np.float32, copy=True)
-            self._described[event.class_id] = Description(event.class_id, vector, event.name)
+            if self._is_latest(event.class_id, record):
+                vector = event.vector.astype(np.float32, copy=True)
+                self._described[event.class_id] = Description(event.class_id, vector, event.name)
         tally.accepted += 1
+
+    def _is_latest(self, class_id: str, record: Record) -> bool:
+        """Whether a record about a class comes after all others so far, although a lower partition is read first.
+
+        A class changes its partition where its topic is given more: then the latest time counts. In one partition the
+        order of offsets counts, also where times go back.
+        """
+        time = max(record.timestamp_ms, self._reached.get(record.partition, 0))
+        self._reached[record.partition] = time
+        place = time, record.partition
+        if place < self._changed.get(class_id, place):
+            return False
+        self._changed[class_id] = place
+        return True
 
     def take_features(self, records: Sequence[Record], tallies: Tallies) -> None:
         batch = self._reader.read_all(records)

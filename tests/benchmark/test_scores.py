@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,7 @@ from stream_cgzsl.benchmark.protocols import Plan, plan_for
 from stream_cgzsl.benchmark.runs.metrics_document import metrics_document
 from stream_cgzsl.benchmark.scores import Accuracy, Readings, Scores, Scoring, accuracy, recalculated, run
 from stream_cgzsl.learners import create
+from stream_cgzsl.serving.encoder import Layer
 from stream_cgzsl.serving.generation import Generation
 
 
@@ -52,6 +54,14 @@ def test_an_earlier_window_is_judged_in_its_own_label_space() -> None:
         Accuracy(seen=100.0, unseen=50.0),
         Accuracy(seen=87.5, unseen=25.0),
     )
+
+
+def test_a_generation_with_an_encoder_is_judged_like_any_other() -> None:
+    plain = generation("abcd", "ab")
+    encoder = (Layer(np.eye(4), np.zeros(4)),)
+    scoring, expected = Scoring(TESTS), Scoring(TESTS)
+    assert scoring.add(replace(plain, metric="linear", encoder=encoder)) == expected.add(plain)
+    assert scoring.readings() == expected.readings()
 
 
 def test_a_class_that_is_gone_since_does_not_count() -> None:

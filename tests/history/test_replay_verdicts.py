@@ -9,6 +9,7 @@ import pytest
 from served_stream import turned
 
 from stream_cgzsl.history.replay import Verdict, distance, exit_code
+from stream_cgzsl.serving.encoder import Layer
 
 INFINITE = (float("inf"), float("inf"))
 
@@ -46,3 +47,13 @@ def test_generations_with_other_classes_are_infinitely_far_apart() -> None:
 def test_generations_that_cannot_answer_are_not_apart() -> None:
     assert distance(turned(1, servable=False), turned(2, servable=False)) == (0.0, 0.0)
     assert distance(turned(1, classes=0), turned(2, classes=0)) == (0.0, 0.0)
+
+
+def test_how_classes_are_scored_counts_too() -> None:
+    one = replace(turned(1), metric="linear", encoder=(Layer(np.eye(16, dtype=np.float32) * 4, np.zeros(16)),))
+    assert one.encoder is not None
+    moved = replace(one, encoder=(Layer(one.encoder[0].weights + np.float32(0.01), np.zeros(16)),))
+    assert distance(one, moved) == pytest.approx((0.0, 0.01 / 4), rel=1e-3)
+    assert distance(one, replace(one, centre=np.full(16, 0.25))) == (0.0, 0.25)
+    for other in (replace(one, encoder=None), replace(one, transform="sqrt"), turned(1)):
+        assert distance(one, other) == INFINITE

@@ -6,22 +6,17 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from worlds import SPACE, World, stream
+from worlds import SPACE, World, quick_options, stream
 
 from stream_cgzsl.errors import Cancelled, UsageError
-from stream_cgzsl.learners import LEARNERS, create
+from stream_cgzsl.learners import BOUNDS, LEARNERS, create, keeps
 from stream_cgzsl.learners.interface import SILENT, Learner, Monitor, Progress, Space
 from stream_cgzsl.learners.snapshots import from_bytes, to_bytes
 from stream_cgzsl.runtime.settings import DEFAULT_LEARNER
 from stream_cgzsl.serving.generation import Generation, following
 from stream_cgzsl.windows.window import Window
 
-QUICK = {
-    "paper": {"hidden": 16, "epochs": 2},
-    "authors-code": {"hidden": 16, "epochs": 2},
-    "adversarial": {"hidden": 16, "max_iterations": 12},
-}
-"""Small networks, trained for a short while: the contract is the same."""
+QUICK = quick_options()
 
 every_learner = pytest.mark.parametrize("name", LEARNERS)
 
@@ -181,7 +176,7 @@ def test_watching_changes_nothing(name: str) -> None:
     assert all(progress.step <= progress.steps for progress in watch.steps)
 
 
-@pytest.mark.parametrize("name", [name for name in LEARNERS if name != "joint"])
+@pytest.mark.parametrize("name", [name for name in LEARNERS if keeps(name) != "everything"])
 @pytest.mark.slow
 def test_memory_does_not_grow_with_rows(name: str) -> None:
     def stored(rows: int) -> int:
@@ -193,7 +188,8 @@ def test_memory_does_not_grow_with_rows(name: str) -> None:
     assert stored(200) == stored(20)
 
 
-replaying = pytest.mark.parametrize("name", [name for name in LEARNERS if name not in ("ridge", "joint")])
+WITHOUT_REPLAY = ("ridge", "joint", "ewc", "a-gem", "nm-zsl")
+replaying = pytest.mark.parametrize("name", [name for name in LEARNERS if name not in WITHOUT_REPLAY])
 
 
 @replaying
@@ -223,7 +219,7 @@ def test_classes_without_examples_cannot_be_generated(name: str) -> None:
         learner.generate(["c0000", "c0007"], 5)
 
 
-@pytest.mark.parametrize("name", ["ridge", "joint"])
+@pytest.mark.parametrize("name", WITHOUT_REPLAY)
 def test_learners_without_replay_generate_nothing(name: str) -> None:
     learner = made(name)
     learner.fit(stream(World())[0])
@@ -248,6 +244,13 @@ def test_unknown_options_are_usage_errors(name: str) -> None:
 def test_unknown_learners_are_usage_errors() -> None:
     with pytest.raises(UsageError, match="there is no learner 'oracle'"):
         create("oracle", SPACE)
+
+
+def test_what_a_learner_keeps_is_known_by_its_name() -> None:
+    assert keeps(DEFAULT_LEARNER) == "nothing"
+    assert tuple(name for name in LEARNERS if keeps(name) == "everything") == BOUNDS
+    with pytest.raises(UsageError, match="there is no learner 'oracle'"):
+        keeps("oracle")
 
 
 def test_the_default_comes_first() -> None:

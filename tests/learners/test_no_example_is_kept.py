@@ -1,4 +1,4 @@
-"""No learner keeps an example, in whatever form.
+"""No learner keeps an example, in whatever form, unless it says so.
 
 What a learner keeps is looked at as one list of numbers. Each example of a class is changed a little, one at a time.
 A number that is a statistic depends on all of them. A number that belongs to one stored example depends on that example
@@ -13,9 +13,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pytest
-from worlds import SPACE, World
+from worlds import SPACE, World, quick_options
 
-from stream_cgzsl.learners import BOUNDS, LEARNERS, create
+from stream_cgzsl.learners import BOUNDS, LEARNERS, create, keeps
 from stream_cgzsl.learners.interface import Snapshot
 from stream_cgzsl.windows.window import Window
 
@@ -30,9 +30,9 @@ OWNER = 8.0
 """A number belongs to one example if that one changes it so many times as much as any other does."""
 
 QUICK = {
+    **quick_options(),
     "paper": {"hidden": 16, "epochs": 4, "batch": 24},  # a smaller last batch would move the weights more than others
     "authors-code": {"hidden": 16, "epochs": 4, "batch": 24},
-    "adversarial": {"hidden": 16, "max_iterations": 12},
 }
 WORLD = World()
 CLASSES, CHOSEN = WORLD.ids(0, 6), WORLD.ids(2, 3)[0]
@@ -85,7 +85,7 @@ def memory_of(name: str) -> Memory:
     return memory
 
 
-@pytest.mark.parametrize("name", [name for name in LEARNERS if name not in BOUNDS])
+@pytest.mark.parametrize("name", [name for name in LEARNERS if keeps(name) == "nothing"])
 def test_a_learner_keeps_no_example(name: str) -> None:
     assert kept_examples(memory_of(name)) == []
 
@@ -93,6 +93,12 @@ def test_a_learner_keeps_no_example(name: str) -> None:
 @pytest.mark.parametrize("name", BOUNDS)
 def test_an_upper_bound_keeps_every_example(name: str) -> None:
     assert kept_examples(memory_of(name)) == list(range(ROWS))
+
+
+@pytest.mark.parametrize("name", [name for name in LEARNERS if keeps(name) == "exemplars"])
+def test_a_learner_with_exemplars_keeps_no_more_than_it_says(name: str) -> None:
+    kept = kept_examples(memory_of(name))
+    assert 0 < len(kept) <= create(name, SPACE).options.memory  # type: ignore[attr-defined]
 
 
 # ---- the search itself

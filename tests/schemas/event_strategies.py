@@ -10,11 +10,14 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 from stream_cgzsl.schemas import (
+    ENCODER_KEY,
     ROLES,
     Attribute,
     Boundary,
     Candidate,
     DeadLetter,
+    EncoderChunk,
+    EncoderLayer,
     Evaluation,
     Event,
     Feature,
@@ -41,6 +44,7 @@ from stream_cgzsl.schemas.event import Model
 names = st.text(st.characters(exclude_categories=["Cc", "Cs", "Zl", "Zp"]), min_size=1, max_size=256)
 texts = st.text(st.characters(exclude_categories=["Cs"]), max_size=300)
 counts = st.integers(0, 2**63 - 1)
+positives = st.integers(1, 2**63 - 1)
 partitions = st.integers(0, 2**31 - 1)
 numbers = st.floats(allow_nan=False, allow_infinity=False)
 shares = st.floats(0, 1)
@@ -99,6 +103,12 @@ EVENTS: dict[type[Event], st.SearchStrategy[Event]] = {
         feed=_maybe(_builds(FeedTask, name=names, task=st.integers(1, 2**63 - 1))),
     ),
     Rollback: _builds(Rollback, to=counts, reason=names),
+    EncoderChunk: _builds(
+        EncoderChunk,
+        chunk=st.integers(0, 10**9 - 1).map(ENCODER_KEY.format),
+        generation=counts,
+        data=st.binary(min_size=1, max_size=20),
+    ),
     LedgerRecord: _builds(
         LedgerRecord,
         number=counts,
@@ -135,9 +145,11 @@ EVENTS: dict[type[Event], st.SearchStrategy[Event]] = {
                 centre=st.binary(max_size=20),
                 calibration=facts,
                 incremental=st.booleans(),
+                encoder=st.tuples(_builds(EncoderLayer, outputs=positives, inputs=positives, activation=names)),
             )
         ),
         projections=_maybe(_published),
+        encoder=_maybe(_published),
         update=_maybe(_builds(Update, base=counts, whole=counts, first=counts, end=counts, rows=counts)),
         state=_maybe(_published),
         prequential=_maybe(_builds(Prequential, rows=counts, seen=_maybe(shares), unseen=_maybe(shares))),

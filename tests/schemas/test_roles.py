@@ -24,7 +24,7 @@ def test_the_topic_table() -> None:
         ("features", "cgzsl.feature.v1", "-", "as set", "any", "others"),
         ("control", "cgzsl.boundary.v1 cgzsl.rollback.v1", "-", "for ever", "1", "others"),
         ("windows", "cgzsl.window.v1", "-", "for ever", "1", "us"),
-        ("projections", "cgzsl.projection.v1", "cgzsl.withdrawal.v1", "newest per key", "1", "us"),
+        ("projections", "cgzsl.projection.v1 cgzsl.encoder.v1", "cgzsl.withdrawal.v1", "newest per key", "1", "us"),
         ("state", "cgzsl.state.v1", "-", "newest per key", "1", "us"),
         ("samples", "cgzsl.sample.v1", "-", "as set", "any", "others"),
         ("predictions", "cgzsl.prediction.v1", "-", "as set", "any", "us"),

@@ -15,6 +15,7 @@ from ledgers import genesis_record, replace_record, truncate, window_record, wri
 from stream_cgzsl.bus import Bus
 from stream_cgzsl.errors import BrokenLedger
 from stream_cgzsl.schemas import Message, Projection, Withdrawal, decode, encode
+from stream_cgzsl.serving.encoder import Layer
 from stream_cgzsl.serving.generation import Generation
 from stream_cgzsl.serving.generation_io import commit_of, load_generation
 from stream_cgzsl.windows import ledger
@@ -158,4 +159,54 @@ def test_a_recreated_topic_makes_the_generation_incomplete(bus: Bus, monkeypatch
     written = write(bus, commit_of(window_record(), generation()))
     truncate(bus, "projections", 1)
     with pytest.raises(Incomplete, match=r"t\.projections/0 ends at 1 and the ledger says 3"):
+        load_generation(bus, TOPICS, written)
+
+
+# ---- with an encoder
+
+
+def encoded(number: int = 1, hidden: int = 300_000) -> Generation:
+    """One whose encoder is longer than one record may be."""
+    rng = np.random.default_rng(number)
+    layers = (
+        Layer(rng.normal(size=(hidden, 2)).astype(np.float32), np.zeros(hidden, np.float32), "relu"),
+        Layer(rng.normal(size=(4, hidden)).astype(np.float32), rng.normal(size=4).astype(np.float32)),
+    )
+    return replace(generation(number), metric="linear", calibration={}, encoder=layers)
+
+
+def test_a_generation_with_an_encoder_is_loaded_back_as_it_was_published(bus: Bus) -> None:
+    made = encoded()
+    written = write(bus, commit_of(window_record(), made))
+    assert written.encoder is not None and written.encoder.count > 1
+    loaded = load_generation(bus, TOPICS, written)
+    assert loaded.digest == made.digest == written.generation
+    rows = np.random.default_rng(5).random((3, 2)).astype(np.float32)
+    np.testing.assert_array_equal(loaded.scores(rows), made.scores(rows))
+    assert loaded.features == 2
+
+
+def test_no_class_can_have_the_key_of_an_encoder(bus: Bus) -> None:
+    write(bus, commit_of(window_record(), encoded(hidden=3)))
+    key = read(bus, TOPICS["projections"])[0].key
+    assert key is not None
+    with pytest.raises(ValueError, match="class_id"):
+        Withdrawal(class_id=key.decode())
+
+
+def test_an_encoder_that_was_replaced_makes_the_generation_incomplete(bus: Bus) -> None:
+    first = write(bus, commit_of(window_record(), encoded(hidden=3)))
+    second = write(bus, commit_of(window_record(2), encoded(2, hidden=3)))
+    replace_record(bus, "projections", 0, None)  # compaction: the second one has the same key
+    with pytest.raises(Incomplete, match="0 of 1 parts of the encoder of generation 1 are left"):
+        load_generation(bus, TOPICS, first)
+    assert load_generation(bus, TOPICS, second).digest == encoded(2, hidden=3).digest
+
+
+def test_a_changed_encoder_is_noticed(bus: Bus) -> None:
+    written = write(bus, commit_of(window_record(), encoded(hidden=3)))
+    item = read(bus, TOPICS["projections"])[0]
+    assert item.value is not None
+    replace_record(bus, "projections", 0, Message(item.key, item.value[:-4] + b"\0\0\0\0", item.headers))
+    with pytest.raises(BrokenLedger, match="somebody else changed the projections"):
         load_generation(bus, TOPICS, written)

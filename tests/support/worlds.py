@@ -54,6 +54,22 @@ def stream(world: World) -> list[Window]:
     ]
 
 
+def quick_options() -> dict[str, dict[str, Any]]:
+    """By learner: small networks, trained for a short while. What learners promise is the same."""
+    head = {"epochs": 4, "seen_samples": 20, "unseen_samples": 20, "head_epochs": 4}
+    # With the authors' dropout a hidden unit is trained on two or three of a dozen rows, and looks as if it kept them.
+    cvae = {"hidden": 32, "decoder_hidden": 16, "latent": 4, "batch": 100, "dropout": 0.1}
+    return {
+        **{name: {"hidden": 16, "epochs": 2} for name in ("paper", "authors-code")},
+        "adversarial": {"hidden": 16, "max_iterations": 12},
+        **{name: {"hidden": 16, "epochs": 4} for name in ("ewc", "a-gem")},
+        "nm-zsl": {"hidden": 16, "epochs": 12},
+        **{name: {**head, "width": 0.02, "latent": 4, "batch": 100} for name in ("seq-cada", "ca-mem", "tf-gczsl")},
+        "seq-fclswgan": {**head, "hidden": 16, "critic_steps": 2, "batch": 100, "classifier_epochs": 3},
+        **{name: {**head, **cvae} for name in ("seq-cvae", "cv-mem")},
+    }
+
+
 def arrays_equal(one: Mapping[str, Array], two: Mapping[str, Array]) -> bool:
     """Same names, types, shapes and bytes."""
     return one.keys() == two.keys() and all(

@@ -258,3 +258,11 @@ def test_a_record_of_which_only_a_part_was_kept_is_not_redriven(bus: Bus, produc
     (stored,) = dead_letters.read(bus, TOPICS)
     assert (stored.complete, dead_letters.redrive(bus, TOPICS, [stored])) == (False, (0, 1))
     assert (read(bus, TOPICS["features"]), list(dead_letters.read(bus, TOPICS))) == ([], [stored])
+
+
+def test_a_record_that_no_client_could_read_is_not_redriven(bus: Bus, producer: Producer) -> None:
+    """Nothing of it was kept."""
+    letter = parsed(letter_of(Message(None, None)))
+    producer.send("dead-letters", encode(letter.model_copy(update={"reason": "unreadable"})))
+    assert dead_letters.redrive(bus, TOPICS, dead_letters.read(bus, TOPICS)) == (0, 1)
+    assert read(bus, TOPICS["features"]) == []

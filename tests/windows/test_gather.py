@@ -308,6 +308,33 @@ def test_ids_of_earlier_windows_are_duplicates_too(bus: Bus, producer: Producer)
     assert gathered.ids == {hash_id("features", examples([A], 3)[2].id or "")}
 
 
+def test_of_revisions_in_several_partitions_the_latest_counts(tmp_path: Path) -> None:
+    """A topic that was given more partitions: the same class is in another one from then on."""
+    with new_bus(sqlite_url(tmp_path, "grown"), 2) as bus:
+        producer = Producer(bus)
+
+        def revise(class_id: str, partition: int, seconds: int, number: float | None) -> None:
+            time = T0 + timedelta(seconds=seconds)
+            vector = np.full(8, number or 0, np.float32)
+            message = encode(
+                Retirement(class_id=class_id)
+                if number is None
+                else Attribute(class_id=class_id, vector=vector, time=time)
+            )
+            stamp = int(time.timestamp() * 1000)
+            producer.send("attributes", message._replace(timestamp_ms=stamp), partition=partition)
+
+        revise(A, 1, 0, 1.0)
+        revise(A, 0, 5, 2.0)
+        revise(B, 1, 1, 1.0)
+        revise(B, 1, 0, 2.0)  # its producer's clock was set back
+        revise(C, 0, 7, None)
+        revise(C, 1, 6, 1.0)
+        window = gather(bus).window
+    assert {d.class_id: float(d.vector[0]) for d in window.described} == {A: 2.0, B: 2.0}
+    assert window.retired == (C,)
+
+
 def test_equal_ids_on_two_topics_are_not_duplicates(bus: Bus, producer: Producer) -> None:
     producer.events("attributes", description(A).model_copy(update={"id": "1"}))
     producer.events("features", Feature(class_id=A, vector=np.ones(16, np.float32), id="1"))

@@ -32,7 +32,7 @@ from stream_cgzsl.workers import leader
 from stream_cgzsl.workers import learner as learner_module
 from stream_cgzsl.workers.learner_reporting import Backlog, count_outcome
 
-A, B = CLASSES[:2]
+A, B, C = CLASSES[:3]
 ROLES = ("attributes", "features", "control")
 OUTCOMES = ("committed", "aborted", "fenced", "unknown")
 
@@ -201,6 +201,28 @@ def test_a_commit_with_an_unknown_outcome_is_counted_and_the_window_repeated(
         until(lambda: value(worker, "cgzsl_generation_number") == 1)
     assert outcomes(worker.metrics) == {"committed": 2, "aborted": 0, "fenced": 0, "unknown": 1}
     assert value(worker, "cgzsl_bus_errors_total") == 1
+
+
+def test_a_commit_that_succeeded_without_an_answer_is_counted_after_all(
+    bus: Bus, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(leader, "_RETRY_SECONDS", 0.01)
+    original, failures = SqlitePublisher.commit, [BusUnavailable("no answer")]
+
+    def unheard(self: SqlitePublisher, group: str, consumed: Any) -> None:
+        original(self, group, consumed)
+        if failures and consumed and any(end for end in consumed.values()):
+            raise failures.pop()
+
+    monkeypatch.setattr(SqlitePublisher, "commit", unheard)
+    with learner(settings_for(bus)) as worker:
+        Producer(bus).describe(A, B)
+        wait_for_window(bus, 1, alive=worker.alive)
+        until(lambda: value(worker, "cgzsl_generation_number") == 1)
+        assert value(worker, "cgzsl_records_total", role="attributes", fate="accepted") == 2
+        Producer(bus).describe(C)
+        wait_for_window(bus, 2, alive=worker.alive)
+        until(lambda: value(worker, "cgzsl_records_total", role="attributes", fate="accepted") == 3)
 
 
 # ---- training

@@ -93,7 +93,8 @@ class RunRequest:
             words += [f"--{name.replace('_', '-')}", str(value)]
         words += [] if self.order is None else ["--order-seed", str(self.order)]
         words += [] if self.bus is None else ["--bus", without_password(self.bus)]
-        words += setting_words(self.settings, "prefix", "learner", "seed", "memory_gb", "device", "threads", "shared")
+        names = ("prefix", "learner", "allow_exemplars", "seed", "memory_gb", "device", "threads", "shared")
+        words += setting_words(self.settings, *names)
         for table in ("options", "topics"):
             for name, value in getattr(self.settings, table).items():
                 words += [f"--{table}", f"{name}={str(value).lower() if isinstance(value, bool) else value}"]

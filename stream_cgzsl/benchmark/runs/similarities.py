@@ -27,8 +27,8 @@ class Similarities:
         self._learned_in: dict[str, int | None] = dict.fromkeys(tests)
 
     def add(self, generation: Generation) -> None:
-        """Adds the next generation; one that is not servable is skipped."""
-        if not generation.servable:
+        """Adds the next generation; skipped where it is not servable, or compares what an encoder makes of features."""
+        if not generation.servable or generation.encoder is not None:
             return
         index = {class_id: place for place, class_id in enumerate(generation.class_ids)}
         projections = unit(generation.vectors)

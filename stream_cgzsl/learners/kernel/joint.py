@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import ClassVar
 
 import numpy as np
 import torch
 
-from stream_cgzsl.learners.interface import Monitor, Snapshot
+from stream_cgzsl.learners.interface import Keeps, Monitor, Snapshot
 from stream_cgzsl.learners.kernel.episodes import Rows
 from stream_cgzsl.learners.kernel.episodic import Episodic
 from stream_cgzsl.learners.statistics.features import transformed
@@ -21,6 +22,7 @@ class Joint(Episodic):
     """Memory: that of `episodic`, and all rows of every seen class. It grows without bound."""
 
     name = "joint"
+    keeps: ClassVar[Keeps] = "everything"
 
     def _train(self, lesson: Lesson, monitor: Monitor) -> Snapshot:
         memory = super()._train(lesson, monitor)
