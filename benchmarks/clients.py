@@ -76,17 +76,16 @@ def copy_and_hash(url: str, topic: str, starts: dict[int, int], records: int) ->
 
 def compare_windows(
     url: str, topic: str, starts: dict[int, int], records: int, rounds: int, read: Callable[[Bus], object]
-) -> dict[str, Timed]:
-    """`read` reads the whole window from a bus; the window has that many records."""
+) -> tuple[Timed, Timed, Timed]:
+    """With librdkafka, with kafka-python, and bare librdkafka. `read` reads the whole window, of so many records."""
     with connect(through(url, CLIENTS[0])) as one, connect(through(url, CLIENTS[1])) as other:
-        timed = {
-            "kafka-python": Timed(partial(read, one), records),
-            "librdkafka": Timed(partial(read, other), records),
-            "bare librdkafka": Timed(partial(copy_and_hash, url, topic, starts, records), records),
-        }
+        timed = (
+            Timed(partial(read, other), records),
+            Timed(partial(read, one), records),
+            Timed(partial(copy_and_hash, url, topic, starts, records), records),
+        )
         for number in range(rounds + 1):
-            order = list(timed.values())
-            for each in order if number % 2 else reversed(order):
+            for each in timed if number % 2 else reversed(timed):
                 each.run()
     return timed
 
