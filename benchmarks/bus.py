@@ -1,8 +1,8 @@
 """Throughput of features of 2048 numbers on each bus, compared with the bare Kafka client on the same work.
 
-Produce: encode, send, flush. Consume: poll, decode. The bare client, kafka-python, sends and reads the same
-bytes with the same settings and none of our code. All three take turns in many short rounds, because machines are noisy: a rate is the
-median over rounds, a ratio the median of the ratios within a round.
+Produce: encode, send, flush. Consume: poll, decode. The bare client, kafka-python, sends and reads the same bytes with
+the same settings and none of our code. All three take turns in many short rounds, because machines are noisy: a rate is
+the median over rounds, a ratio the median of the ratios within a round.
 
     python benchmarks/bus.py [--check] [--kafka kafka://host:port] [--client librdkafka] [--rounds 25]
 """
@@ -20,9 +20,9 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import numpy as np
+from clients import through
 from kafka import KafkaConsumer, KafkaProducer
 from kafka import TopicPartition as ClientPartition
-from clients import through
 from measuring import kafka_at
 
 from stream_cgzsl.bus import Bus, TopicPartition, TopicSpec, connect

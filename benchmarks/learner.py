@@ -24,9 +24,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from clients import TARGET_OF_BARE, TARGET_WINDOW, compare_windows
 from kafka import KafkaConsumer, KafkaProducer
 from kafka import TopicPartition as ClientPartition
-from clients import TARGET_OF_BARE, TARGET_WINDOW, compare_windows
 from measuring import kafka_at, seconds
 from million_stream import Million, learn_a_million
 
