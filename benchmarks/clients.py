@@ -66,8 +66,8 @@ def copy_and_hash(url: str, topic: str, starts: dict[int, int], records: int) ->
     got = 0
     while got < records:
         for message in consumer.consume(1000, 0.1):
-            if message.error() is None:
-                value = message.value()
+            value = message.value()
+            if message.error() is None and value is not None:
                 rows[got] = np.frombuffer(value, np.float32)
                 digest.update(value)
                 got += 1

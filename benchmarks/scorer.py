@@ -11,7 +11,8 @@ shared.
 
 With --client librdkafka also (a) with that client, relative to kafka-python.
 
-    python benchmarks/scorer.py [--check] [--client librdkafka] [--samples 24000] [--rounds 5] [--swaps 1000] [--kafka URL]
+    python benchmarks/scorer.py [--check] [--client librdkafka] [--samples 24000] [--rounds 5] [--swaps 1000]
+        [--kafka URL]
 """
 
 from __future__ import annotations
