@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+import weakref
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
@@ -86,6 +87,8 @@ class LibrdkafkaSubscription(Subscription):
         self._lost: set[TopicPartition] = set()
         self._refused: KafkaError | None = None
         self._joining = False
+        # A member that is not closed at the end of the process would make the client wait for its group for ever.
+        self._leave = weakref.finalize(self, self._poller.close)
 
     def _join(self) -> None:
         """With the first poll: the client's own thread would join at once, and hold partitions that nobody polls."""
@@ -168,4 +171,4 @@ class LibrdkafkaSubscription(Subscription):
         return lag
 
     def close(self) -> None:
-        self._poller.close()
+        self._leave()
