@@ -25,7 +25,9 @@ _PIECE_RECORDS = 16
 
 
 class Poller:
-    """`positions` are the offsets after what was polled, of the partitions that are read now; -1 is not known yet.
+    """Without a `group` the client still looks for one, and what it says of that is passed over.
+
+    `positions` are the offsets after what was polled, of the partitions that are read now; -1 is not known yet.
 
     A batch that librdkafka cannot read is read by kafka-python, which makes unreadable records of it: `open_other`
     opens such a reader.
@@ -37,11 +39,13 @@ class Poller:
         consumer: Any,
         contact: Contact,
         open_other: Callable[[Mapping[TopicPartition, int]], Reader],
+        group: str | None = None,
     ) -> None:
         self._settings = settings
         self._consumer = consumer
         self._contact = contact
         self._open_other = open_other
+        self._group = group
         self._other: Reader | None = None
         self._failure: tuple[KafkaError, str, int] | None = None
         self.positions: dict[tuple[str, int], int] = {}
@@ -115,7 +119,8 @@ class Poller:
             begin = expected if expected >= 0 else message.offset()
             records += self._read_around(TopicPartition(topic, partition), begin)
             return True
-        if code in STUCK or passes(error):
+        denied = code == KafkaError.GROUP_AUTHORIZATION_FAILED
+        if code in STUCK or passes(error) or (denied and self._group is None):
             return False
         self._failure = self._failure or (error, topic, partition)
         return True
@@ -134,8 +139,12 @@ class Poller:
         return found
 
     def _translate(self, error: KafkaError, topic: str, partition: int) -> Exception:
-        about = {TopicPartition(topic, partition): self.positions.get((topic, partition), -1)}
-        client = as_kafka(error, about if error.code() == KafkaError._AUTO_OFFSET_RESET else None)
+        about: object = None
+        if error.code() == KafkaError._AUTO_OFFSET_RESET:
+            about = {TopicPartition(topic, partition): self.positions.get((topic, partition), -1)}
+        elif error.code() == KafkaError.GROUP_AUTHORIZATION_FAILED:
+            about = self._group
+        client = as_kafka(error, about)
         translated = translate(client, self._settings, topic or None, "Read")
         translated.__cause__ = client
         return translated

@@ -81,7 +81,7 @@ class LibrdkafkaSubscription(Subscription):
         self._consumer = Consumer({**client_settings.member(settings, group), "on_commit": self._committed})
         contact = Contact(settings, partition_count)
         contact.expect([topic])
-        self._poller = Poller(settings, self._consumer, contact, open_other)
+        self._poller = Poller(settings, self._consumer, contact, open_other, group)
         self._buffered: list[Record] = []
         self._returned: dict[int, int] = {}  # by partition, the offset after the last record returned
         self._lost: set[TopicPartition] = set()

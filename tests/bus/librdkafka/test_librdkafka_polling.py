@@ -60,12 +60,12 @@ class Other(Reader):
     def close(self) -> None: ...
 
 
-def poller(client: Client, position: int = 0) -> Poller:
+def poller(client: Client, position: int = 0, group: str | None = None) -> Poller:
     def open_other(start: Mapping[TopicPartition, int]) -> Reader:
         assert start == {TP: 2}
         return Other()
 
-    made = Poller(SETTINGS, client, Contact(SETTINGS, lambda *_: 1), open_other)
+    made = Poller(SETTINGS, client, Contact(SETTINGS, lambda *_: 1), open_other, group)
     made.positions = {TP: position}
     return made
 
@@ -102,6 +102,13 @@ def test_records_before_an_error_are_returned_first() -> None:
 def test_a_missing_right_is_named() -> None:
     with pytest.raises(Refused, match="Read on topic 't'"):
         poller(Client(event(KafkaError.TOPIC_AUTHORIZATION_FAILED, 0))).poll(0.0, 100)
+
+
+def test_a_reader_needs_no_right_on_a_group() -> None:
+    denied = event(KafkaError.GROUP_AUTHORIZATION_FAILED, 0)
+    assert poller(Client(denied, record(0))).poll(0.0, 100) != []
+    with pytest.raises(Refused, match="Read on group 'g'"):
+        poller(Client(denied), group="g").poll(0.0, 100)
 
 
 @pytest.mark.parametrize("code", [KafkaError._TRANSPORT, KafkaError._ALL_BROKERS_DOWN, KafkaError._MAX_POLL_EXCEEDED])
