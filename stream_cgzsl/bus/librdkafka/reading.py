@@ -22,6 +22,7 @@ from stream_cgzsl.errors import CgzslError, Expired
 
 OpenReader = Callable[[Mapping[TopicPartition, int]], Reader]
 _SETTLE_SECONDS = 0.5
+_FEW = 16
 
 
 class LibrdkafkaReader(Reader):
@@ -86,6 +87,7 @@ class LibrdkafkaSubscription(Subscription):
         self._returned: dict[int, int] = {}  # by partition, the offset after the last record returned
         self._lost: set[TopicPartition] = set()
         self._refused: KafkaError | None = None
+        self._unanswered = False  # the last commit without waiting
         self._joining = False
         # A member that is not closed at the end of the process would make the client wait for its group for ever.
         self._leave = weakref.finalize(self, self._poller.close)
@@ -135,6 +137,8 @@ class LibrdkafkaSubscription(Subscription):
             self._buffered += self._poller.poll(_SETTLE_SECONDS, 1000)  # a rebalance only completes while we poll
 
     def commit_soon(self, offsets: Mapping[TopicPartition, int]) -> None:
+        if self._unanswered and not self._buffered:  # nobody has polled since, and answers come only with records
+            self._buffered = self._poller.poll(0.0, _FEW)
         refused, self._refused = self._refused, None
         if refused is not None:
             raise self._translate(refused)
@@ -142,11 +146,13 @@ class LibrdkafkaSubscription(Subscription):
         if owned:
             try:
                 self._consumer.commit(offsets=owned, asynchronous=True)
+                self._unanswered = True
             except KafkaException as raised:
                 self._committed(raised.args[0], [])
 
     def _committed(self, error: KafkaError | None, partitions: Iterable[ClientPartition]) -> None:
         """The result of an earlier commit; called while polling."""
+        self._unanswered = False
         for failure in (error, *(tp.error for tp in partitions)):
             if failure is not None and failure.code() not in LATER and not failure.retriable():
                 self._refused = failure
