@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping
+from operator import itemgetter
 from typing import Any
 
 from confluent_kafka import KafkaError, KafkaException, Message
@@ -20,6 +21,8 @@ from stream_cgzsl.bus.types import Record, TopicPartition
 
 _DETOUR_SECONDS = 1.0
 _NEVER = 2**63
+_place = itemgetter(0, 1)
+_offset = itemgetter(2)
 _POLL_BYTES = LIMIT_BYTES
 _PIECE_RECORDS = 16
 
@@ -96,8 +99,8 @@ class Poller:
     def _advance(self, records: list[Record]) -> list[Record]:
         """Moves the positions past these records. Leaves out those of an assignment that is over."""
         positions = self.positions
-        places = [record[:2] for record in records]
-        offsets = [record[2] for record in records]
+        places = list(map(_place, records))
+        offsets = list(map(_offset, records))
         firsts = dict(zip(reversed(places), reversed(offsets), strict=True))
         if any(first < positions.get(place, first + 1) for place, first in firsts.items()):
             records = [record for record in records if positions.get(record[:2], _NEVER) <= record.offset]

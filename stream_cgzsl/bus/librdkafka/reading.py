@@ -43,7 +43,7 @@ class LibrdkafkaReader(Reader):
             count = partition_count(topic)
             if number >= count:
                 raise partition_missing(topic, number, count, settings)
-        self._consumer = Consumer(client_settings.consumer(settings, waits))
+        self._consumer = client_settings.opened(Consumer, settings, client_settings.consumer(settings, waits))
         self._contact = Contact(settings, partition_count)
         self._poller = Poller(settings, self._consumer, self._contact, open_other)
         self.assign(start)
@@ -79,7 +79,8 @@ class LibrdkafkaSubscription(Subscription):
         self._topic = topic
         self._group = group
         partition_count(topic)  # raises if the topic is missing
-        self._consumer = Consumer({**client_settings.member(settings, group), "on_commit": self._committed})
+        arguments = {**client_settings.member(settings, group), "on_commit": self._committed}
+        self._consumer = client_settings.opened(Consumer, settings, arguments)
         contact = Contact(settings, partition_count)
         contact.expect([topic])
         self._poller = Poller(settings, self._consumer, contact, open_other, group)

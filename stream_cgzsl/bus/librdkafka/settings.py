@@ -6,7 +6,10 @@ import logging
 import ssl
 from typing import Any
 
+from confluent_kafka import KafkaException
+
 from stream_cgzsl.bus.kafka.settings import MAX_RECORD_BYTES, KafkaSettings
+from stream_cgzsl.errors import Refused
 
 _QUEUE_KILOBYTES = 32 * 1024
 _FETCH_BYTES = 32 * 1024 * 1024
@@ -17,6 +20,14 @@ _NO_GROUP = "stream-cgzsl"
 
 _log = logging.getLogger("kafka.librdkafka")
 _log.addHandler(logging.NullHandler())
+
+
+def opened(kind: Any, settings: KafkaSettings, arguments: dict[str, Any]) -> Any:
+    """A client of that kind. It has not connected yet. Raises `Refused` for values that it does not accept."""
+    try:
+        return kind(arguments)
+    except KafkaException as error:
+        raise Refused(f"{settings.url}: {error.args[0].str().strip()}") from error
 
 
 def consumer(settings: KafkaSettings, waits: bool = True) -> dict[str, Any]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from typing import Any, NamedTuple
+from typing import Any
 
 from confluent_kafka import KafkaError, KafkaException, Producer
 
@@ -18,6 +18,7 @@ from stream_cgzsl.schemas.message import Message
 
 _CLOSE_SECONDS = 5.0
 _STEP_SECONDS = 0.1
+_ANY_PARTITION = -1
 
 
 class LibrdkafkaWriter(Writer):
@@ -46,31 +47,30 @@ class LibrdkafkaWriter(Writer):
             self._producer.close()
 
 
-class _Place(NamedTuple):
-    partition: int
-    offset: int
-
-
 class _Sent:
-    """What the outbox knows of a message: as a future of kafka-python."""
+    """What the outbox knows of a message: as a future of kafka-python, and as the place that is its result."""
 
-    __slots__ = ("_client", "exception", "is_done", "value")
+    __slots__ = ("_client", "exception", "is_done", "offset", "partition")
 
     def __init__(self, client: Producer) -> None:
         self._client = client
         self.is_done = False
         self.exception: Exception | None = None
-        self.value: _Place | None = None
+        self.partition = self.offset = -1
+
+    @property
+    def value(self) -> _Sent:
+        return self
 
     def delivered(self, error: KafkaError | None, message: Any) -> None:
         """Called while the client is polled."""
         self.is_done = True
         if error is None:
-            self.value = _Place(message.partition(), message.offset())
+            self.partition, self.offset = message.partition(), message.offset()
         else:
             self.exception = as_kafka(error)
 
-    def get(self, timeout: float) -> _Place | None:
+    def get(self, timeout: float) -> _Sent:
         deadline = time.monotonic() + timeout
         while not self.is_done and (left := deadline - time.monotonic()) > 0:
             self._client.poll(min(left, _STEP_SECONDS))
@@ -78,7 +78,7 @@ class _Sent:
             raise as_kafka(KafkaError(KafkaError._TIMED_OUT))
         if self.exception is not None:
             raise self.exception
-        return self.value
+        return self
 
 
 class _Producer:
@@ -86,7 +86,7 @@ class _Producer:
 
     def __init__(self, settings: KafkaSettings) -> None:
         self._patience = settings.patience
-        self._client = Producer(client_settings.producer(settings))
+        self._client = client_settings.opened(Producer, settings, client_settings.producer(settings))
 
     def send(
         self,
@@ -98,15 +98,14 @@ class _Producer:
         timestamp_ms: int | None,
     ) -> _Sent:
         sent = _Sent(self._client)
-        more: dict[str, Any] = {"headers": headers} if headers else {}
-        if partition is not None:
-            more["partition"] = partition
-        if timestamp_ms is not None:
-            more["timestamp"] = timestamp_ms or 1  # 0 would mean now
+        number = _ANY_PARTITION if partition is None else partition
+        time_ms = 0 if timestamp_ms is None else timestamp_ms or 1  # 0 means now
         deadline = None
         while True:
             try:
-                self._client.produce(topic, value, key, on_delivery=sent.delivered, **more)
+                self._client.produce(
+                    topic, value, key, number, on_delivery=sent.delivered, timestamp=time_ms, headers=headers
+                )
                 return sent
             except BufferError:
                 deadline = deadline or time.monotonic() + self._patience
