@@ -15,6 +15,7 @@ _QUEUE_KILOBYTES = 32 * 1024
 _FETCH_BYTES = 32 * 1024 * 1024
 _PARTITION_BYTES = 2 * 1024 * 1024
 _MAX_POLL_MS = 300_000
+_MOST_SESSION_MS = 3_600_000
 _NO_GROUP = "stream-cgzsl"
 """The client wants the name of a group even where it joins none and commits nothing."""
 
@@ -54,14 +55,15 @@ def consumer(settings: KafkaSettings, waits: bool = True) -> dict[str, Any]:
 
 def member(settings: KafkaSettings, group: str) -> dict[str, Any]:
     """A consumer that joins `group` and starts at the first record if the group has committed nothing."""
+    session_ms = min(settings.session_timeout_ms, _MOST_SESSION_MS)  # a broker refuses so much
     return {
         **consumer(settings),
         "group.id": group,
         "auto.offset.reset": "earliest",
         "partition.assignment.strategy": "cooperative-sticky",
-        "session.timeout.ms": settings.session_timeout_ms,
-        "heartbeat.interval.ms": min(1000, settings.session_timeout_ms // 3),
-        "max.poll.interval.ms": max(_MAX_POLL_MS, settings.session_timeout_ms),
+        "session.timeout.ms": session_ms,
+        "heartbeat.interval.ms": min(1000, session_ms // 3),
+        "max.poll.interval.ms": max(_MAX_POLL_MS, session_ms),
     }
 
 
