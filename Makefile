@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo test test-fast lint audit clean
+.PHONY: demo test test-fast lint audit containers clean
 
 demo: $(VENV)/.installed
 	@$(BIN)/stream-cgzsl demo
@@ -23,6 +23,10 @@ lint: $(VENV)/.installed-dev
 
 audit: $(VENV)/.installed-dev
 	@$(BIN)/python .ci/audit.py
+
+# The image built, and workers, demo and the compose file run in containers. Needs Docker or podman.
+containers:
+	@deploy/try/run.sh
 
 $(VENV)/bin/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "Python 3.11 or newer is needed: make PYTHON=python3.12 ..."; exit 1; }

@@ -124,7 +124,6 @@ def test_the_installed_command_prints_its_version() -> None:
         (["topics", "show", "--topics", "features"], 2, "--topics: 'features' is not of the form name=value"),
         (["learn", "--learner", "joint"], 2, "'joint' keeps every example and is for benchmarks only"),
         (["learn", "--learner", "a-gem"], 2, "'a-gem' keeps a few examples of each class in its state, on the bus"),
-        (["learn", "--learner", "seq-cada"], 2, "'seq-cada' scores through an encoder, which a stream cannot publish"),
         (["boundary"], 5, "sqlite:///cgzsl.db: topic 'cgzsl.control' (task boundaries and rollbacks) is missing"),
         (["check"], 5, "sqlite:///cgzsl.db: topic 'cgzsl.attributes'"),
         (["rollback", "1"], 5, "sqlite:///cgzsl.db: topic 'cgzsl.control'"),

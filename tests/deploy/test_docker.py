@@ -10,11 +10,13 @@ import subprocess
 import sys
 import tomllib
 from fnmatch import fnmatch
+from importlib import metadata
 from pathlib import Path
 
 import pytest
 from our_commands import DEPLOY, ROOT, VARIABLES
 from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
 from prometheus_client import CollectorRegistry
 
 from stream_cgzsl.workers.http import Pages
@@ -56,12 +58,13 @@ def test_the_base_image_is_named_by_its_digest() -> None:
     assert {of[0][1] for of in stages().values()} == {"${PYTHON_IMAGE}", "environment", "runtime"}
 
 
-def test_both_images_come_from_the_same_runtime_and_take_only_an_environment() -> None:
+def test_both_images_come_from_the_same_runtime_and_take_only_an_environment_and_our_package() -> None:
     for name in ("cpu", "cuda"):
         words = stages()[name]
         assert words[0] == ("FROM", "runtime")
         assert [rest for word, rest in words if word == "COPY"] == [
-            f"--from={name}-environment /opt/stream-cgzsl /opt/stream-cgzsl"
+            f"--from={name}-environment /opt/stream-cgzsl /opt/stream-cgzsl",
+            "--from=package /package /opt/stream-cgzsl",
         ]
         assert not [rest for word, rest in words if word in ("RUN", "USER", "ENTRYPOINT")]
     assert list(stages())[-1] == "cpu"  # the default target
@@ -102,13 +105,33 @@ def test_the_wheel_can_be_made_from_what_is_copied() -> None:
     assert {*roots, "pyproject.toml", project["project"]["readme"], *project["project"]["license-files"]} <= copied
 
 
+def pinned() -> dict[str, str]:
+    lines = CONSTRAINTS.read_text().splitlines()
+    return dict(line.split("==") for line in lines if line and not line.startswith("#"))
+
+
 def test_the_pinned_versions_are_versions_we_allow() -> None:
-    pinned = dict(
-        line.split("==") for line in CONSTRAINTS.read_text().splitlines() if line and not line.startswith("#")
-    )
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())
     for requirement in map(Requirement, project["project"]["dependencies"]):
-        assert requirement.specifier.contains(pinned[requirement.name]), requirement
+        assert requirement.specifier.contains(pinned()[requirement.name]), requirement
+
+
+def test_everything_we_need_is_pinned_and_so_installed() -> None:
+    """The images install what is pinned, then our package alone. Torch brings its libraries for CUDA."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())
+    waiting = [*map(Requirement, project["project"]["dependencies"])]
+    needed: set[tuple[str, frozenset[str]]] = set()
+    while waiting:
+        requirement = waiting.pop()
+        name, extras = canonicalize_name(requirement.name), frozenset(requirement.extras)
+        if (name, extras) in needed or name.startswith(("nvidia-", "cuda-", "triton")):
+            continue
+        needed.add((name, extras))
+        for line in metadata.requires(name) or ():
+            part = Requirement(line)
+            if part.marker is None or any(part.marker.evaluate({"extra": extra}) for extra in ("", *extras)):
+                waiting.append(part)
+    assert {name for name, _ in needed} <= set(pinned())
 
 
 def health_check() -> list[str]:

@@ -10,7 +10,7 @@ from typing import Any
 
 from stream_cgzsl.benchmark.datasets import Dataset
 from stream_cgzsl.benchmark.protocols import AnyPlan
-from stream_cgzsl.learners import create
+from stream_cgzsl.learners import create, keeps
 from stream_cgzsl.runtime.devices import choose_device
 from stream_cgzsl.runtime.secrets import without_password
 from stream_cgzsl.runtime.settings import Settings
@@ -44,7 +44,9 @@ class RunRequest:
 
     @property
     def title(self) -> str:
-        return ", ".join(filter(None, (f"{self.data.name}, {self.plan.setting}: {self.settings.learner}", self.note)))
+        kept = keeps(self.settings.learner)
+        learner = self.settings.learner if kept == "nothing" else f"{self.settings.learner}, which keeps {kept}"
+        return ", ".join(filter(None, (f"{self.data.name}, {self.plan.setting}: {learner}", self.note)))
 
     def check(self) -> None:
         """Raises `UsageError` for a learner, an option or a device that does not exist."""
@@ -75,6 +77,7 @@ class RunRequest:
                 "attributes": space.attributes,
                 "features": space.features,
                 "signed": space.signed,
+                "allow_exemplars": True,  # a run is there to compare, and says so
                 "quiet_seconds": _NEVER_SECONDS,
                 "count": None,
                 "max_age": None,
@@ -93,7 +96,7 @@ class RunRequest:
             words += [f"--{name.replace('_', '-')}", str(value)]
         words += [] if self.order is None else ["--order-seed", str(self.order)]
         words += [] if self.bus is None else ["--bus", without_password(self.bus)]
-        names = ("prefix", "learner", "allow_exemplars", "seed", "memory_gb", "device", "threads", "shared")
+        names = ("prefix", "learner", "seed", "memory_gb", "device", "threads", "shared")
         words += setting_words(self.settings, *names)
         for table in ("options", "topics"):
             for name, value in getattr(self.settings, table).items():

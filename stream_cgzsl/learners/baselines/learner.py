@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Collection, Mapping
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 import torch
@@ -16,8 +16,8 @@ from stream_cgzsl.learners.baselines.roster import Roster
 from stream_cgzsl.learners.baselines.rows import Rows
 from stream_cgzsl.learners.interface import SILENT, Learner, Monitor, Progress, Snapshot, Space, empty_vectors
 from stream_cgzsl.learners.numerics.randomness import generator
+from stream_cgzsl.learners.snapshots import apart, together
 from stream_cgzsl.runtime.devices import choose_device
-from stream_cgzsl.schemas import Array
 from stream_cgzsl.serving.generation import Generation
 from stream_cgzsl.windows.window import Examples, Window
 
@@ -96,29 +96,12 @@ class Baseline(Learner):
         return replace(generation, examples=roster.examples)
 
     def snapshot(self) -> Snapshot:
-        roster = self._roster.snapshot()
-        return Snapshot(
-            {
-                **{f"roster.{name}": array for name, array in roster.arrays.items()},
-                **{f"memory.{name}": array for name, array in self._memory.arrays.items()},
-            },
-            {
-                "learner": self.name,
-                "space": asdict(self.space),
-                "roster": dict(roster.meta),
-                "memory": dict(self._memory.meta),
-            },
-        )
+        return together(self.name, self.space, {"roster": self._roster.snapshot(), "memory": self._memory})
 
     def restore(self, snapshot: Snapshot) -> None:
-        meta = snapshot.meta
-        if meta.get("learner") != self.name or meta.get("space") != asdict(self.space):
-            raise ValueError(
-                f"the snapshot is of learner {meta.get('learner')!r} in space {meta.get('space')}; "
-                f"this is {self.name!r} in {asdict(self.space)}"
-            )
-        self._roster = Roster.restore(self.space, Snapshot(_under("roster.", snapshot.arrays), meta["roster"]))
-        self._memory = Snapshot(_under("memory.", snapshot.arrays), meta["memory"])
+        parts = apart(self.name, self.space, snapshot)
+        self._roster = Roster.restore(self.space, parts["roster"])
+        self._memory = parts["memory"]
 
     def _rng(self, number: int, purpose: str) -> torch.Generator:
         return generator(self.space.seed, number, purpose)
@@ -164,7 +147,3 @@ def unlearned(number: int, roster: Roster) -> Generation:
         centre=np.zeros(roster.space.features, np.float32),
         servable=False,
     )
-
-
-def _under(prefix: str, arrays: Mapping[str, Array]) -> dict[str, Array]:
-    return {name.removeprefix(prefix): array for name, array in arrays.items() if name.startswith(prefix)}

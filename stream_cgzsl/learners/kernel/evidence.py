@@ -6,7 +6,7 @@ Its windows cost what came in them: most update what is believed within a frame,
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -22,6 +22,7 @@ from stream_cgzsl.learners.kernel.gaussian_replay import gaussian_features
 from stream_cgzsl.learners.kernel.refresh import refreshed
 from stream_cgzsl.learners.kernel.update import Update
 from stream_cgzsl.learners.options import parse_options
+from stream_cgzsl.learners.snapshots import apart, together
 from stream_cgzsl.learners.statistics.class_statistics import check_length
 from stream_cgzsl.learners.statistics.learner import unlearned
 from stream_cgzsl.learners.statistics.moments import Moments
@@ -126,34 +127,22 @@ class Evidence(Learner):
     # ---- snapshots
 
     def snapshot(self) -> Snapshot:
-        state = self._state.snapshot()
-        arrays = {f"state.{name}": array for name, array in state.arrays.items()}
-        meta = {"learner": self.name, "format": FORMAT, "space": asdict(self.space), "state": dict(state.meta)}
+        parts = {"state": self._state.snapshot(), "format": Snapshot({}, {"number": FORMAT})}
         if self._frame is not None and self._belief is not None:
-            frame = self._frame.snapshot()
-            arrays |= {f"frame.{name}": array for name, array in frame.arrays.items()}
-            arrays |= {f"belief.{name}": array.cpu().numpy() for name, array in vars(self._belief).items()}
-            meta["frame"] = dict(frame.meta)
-        return Snapshot(arrays, meta)
+            belief = {name: array.cpu().numpy() for name, array in vars(self._belief).items()}
+            parts |= {"frame": self._frame.snapshot(), "belief": Snapshot(belief, {})}
+        return together(self.name, self.space, parts)
 
     def restore(self, snapshot: Snapshot) -> None:
-        meta = snapshot.meta
-        if meta.get("learner") != self.name or meta.get("space") != asdict(self.space):
-            raise ValueError(
-                f"the snapshot is of learner {meta.get('learner')!r} in space {meta.get('space')}; "
-                f"this is {self.name!r} in {asdict(self.space)}"
-            )
-        if meta.get("format") != FORMAT:
-            raise ValueError(f"the snapshot of {self.name!r} has format {meta.get('format')}; this is {FORMAT}")
-        parts: dict[str, dict[str, npt.NDArray[Any]]] = {"state": {}, "frame": {}, "belief": {}}
-        for name, array in snapshot.arrays.items():
-            part, _, rest = name.partition(".")
-            parts[part][rest] = array
-        state = EvidenceState.restore(self.space, self.options.half_life, Snapshot(parts["state"], meta["state"]))
+        parts = apart(self.name, self.space, snapshot)
+        found = parts["format"].meta["number"] if "format" in parts else 1
+        if found != FORMAT:
+            raise ValueError(f"the snapshot of {self.name!r} has format {found}; this is {FORMAT}")
+        state = EvidenceState.restore(self.space, self.options.half_life, parts["state"])
         frame = belief = None
-        if "frame" in meta:
-            frame = Frame.restore(Snapshot(parts["frame"], meta["frame"]), self.device)
-            belief = Belief(**tensors(parts["belief"], self.device))
+        if "frame" in parts:
+            frame = Frame.restore(parts["frame"], self.device)
+            belief = Belief(**tensors(parts["belief"].arrays, self.device))
         self._state, self._frame, self._belief = state, frame, belief
 
 

@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 import torch
 
 from stream_cgzsl.errors import TrainingFailed, UsageError
 from stream_cgzsl.learners.interface import SILENT, Learner, Monitor, Snapshot, Space, empty_vectors
+from stream_cgzsl.learners.snapshots import apart, together
 from stream_cgzsl.learners.statistics.class_statistics import ClassStatistics
 from stream_cgzsl.learners.statistics.shared_space import SharedSpace, class_vectors, decide_shared
 from stream_cgzsl.runtime.devices import choose_device
-from stream_cgzsl.schemas import Array
 from stream_cgzsl.serving.generation import Generation
 from stream_cgzsl.windows.window import Window
 
@@ -89,30 +89,12 @@ class StatisticsLearner(Learner):
         return replace(generation, examples=statistics.examples)
 
     def snapshot(self) -> Snapshot:
-        statistics = self._statistics.snapshot()
-        return Snapshot(
-            {
-                **{f"statistics.{name}": array for name, array in statistics.arrays.items()},
-                **{f"memory.{name}": array for name, array in self._memory.arrays.items()},
-            },
-            {
-                "learner": self.name,
-                "space": asdict(self.space),
-                "statistics": dict(statistics.meta),
-                "memory": dict(self._memory.meta),
-            },
-        )
+        return together(self.name, self.space, {"statistics": self._statistics.snapshot(), "memory": self._memory})
 
     def restore(self, snapshot: Snapshot) -> None:
-        meta = snapshot.meta
-        if meta.get("learner") != self.name or meta.get("space") != asdict(self.space):
-            raise ValueError(
-                f"the snapshot is of learner {meta.get('learner')!r} in space {meta.get('space')}; "
-                f"this is {self.name!r} in {asdict(self.space)}"
-            )
-        statistics = Snapshot(_under("statistics.", snapshot.arrays), meta["statistics"])
-        self._statistics = ClassStatistics.restore(self.space, statistics)
-        self._memory = Snapshot(_under("memory.", snapshot.arrays), meta["memory"])
+        parts = apart(self.name, self.space, snapshot)
+        self._statistics = ClassStatistics.restore(self.space, parts["statistics"])
+        self._memory = parts["memory"]
 
 
 def require_learned(statistics: ClassStatistics, class_ids: Sequence[str]) -> None:
@@ -140,7 +122,3 @@ def unlearned(number: int, statistics: ClassStatistics, shared: SharedSpace, inc
         examples=statistics.examples,
         incremental=incremental,
     )
-
-
-def _under(prefix: str, arrays: Mapping[str, Array]) -> dict[str, Array]:
-    return {name.removeprefix(prefix): array for name, array in arrays.items() if name.startswith(prefix)}
