@@ -1,10 +1,10 @@
 """Throughput of features of 2048 numbers on each bus, compared with the bare Kafka client on the same work.
 
-Produce: encode, send, flush. Consume: poll, decode. The bare client sends and reads the same bytes with the same
-settings and none of our code. All three take turns in many short rounds, because machines are noisy: a rate is the
-median over rounds, a ratio the median of the ratios within a round.
+Produce: encode, send, flush. Consume: poll, decode. The bare client, kafka-python, sends and reads the same bytes with
+the same settings and none of our code. All three take turns in many short rounds, because machines are noisy: a rate is
+the median over rounds, a ratio the median of the ratios within a round.
 
-    python benchmarks/bus.py [--check] [--kafka kafka://host:port] [--rounds 25]
+    python benchmarks/bus.py [--check] [--kafka kafka://host:port] [--client librdkafka] [--rounds 25]
 """
 
 from __future__ import annotations
@@ -20,12 +20,13 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import numpy as np
+from clients import through
 from kafka import KafkaConsumer, KafkaProducer
 from kafka import TopicPartition as ClientPartition
 from measuring import kafka_at
 
 from stream_cgzsl.bus import Bus, TopicPartition, TopicSpec, connect
-from stream_cgzsl.bus.kafka.settings import KafkaSettings
+from stream_cgzsl.bus.kafka.settings import CLIENTS, KafkaSettings
 from stream_cgzsl.schemas.codec import decode, encode
 from stream_cgzsl.schemas.feature import Feature
 
@@ -170,13 +171,14 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--check", action="store_true", help="fail when a figure misses its target")
     parser.add_argument("--kafka", metavar="URL", help="use this cluster instead of starting a broker")
+    parser.add_argument("--client", choices=CLIENTS, default=CLIENTS[0], help="the client behind kafka:// of ours")
     parser.add_argument("--rounds", type=int, default=25)
     arguments = parser.parse_args()
     with (
         tempfile.TemporaryDirectory(prefix="cgzsl-bench-") as directory,
         kafka_at(arguments.kafka, Path(directory) / "broker") as url,
     ):
-        produced, consumed = run(url, Path(directory), arguments.rounds)
+        produced, consumed = run(through(url, arguments.client), Path(directory), arguments.rounds)
     missed = False
     for verb, rates in (("produced", produced), ("consumed", consumed)):
         for ours, theirs, target in (("kafka", "bare", TARGET_OF_BARE), ("sqlite", "kafka", TARGET_OF_KAFKA)):

@@ -6,7 +6,9 @@ a bare transaction of the same bytes. (c) With --million: one window of 1,000,00
 worker process: its peak memory, and its time compared with a bare read of the range plus the training on the same rows.
 Both sides take turns; each ratio is the median of the ratios within a round, because machines are noisy.
 
-    python benchmarks/learner.py [--check] [--million] [--records 12000] [--rounds 9]
+With --client librdkafka also (a) with that client, relative to kafka-python and to librdkafka alone: see clients.py.
+
+    python benchmarks/learner.py [--check] [--client librdkafka] [--million] [--records 12000] [--rounds 9]
 """
 
 from __future__ import annotations
@@ -22,13 +24,14 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from clients import TARGET_OF_BARE, TARGET_WINDOW, compare_windows
 from kafka import KafkaConsumer, KafkaProducer
 from kafka import TopicPartition as ClientPartition
 from measuring import kafka_at, seconds
 from million_stream import Million, learn_a_million
 
 from stream_cgzsl.bus import Bus, connect
-from stream_cgzsl.bus.kafka.settings import KafkaSettings
+from stream_cgzsl.bus.kafka.settings import CLIENTS, KafkaSettings
 from stream_cgzsl.bus.topics import Topics
 from stream_cgzsl.schemas import Attribute, Feature, Genesis, LedgerRecord, encode
 from stream_cgzsl.serving.generation import Generation
@@ -168,6 +171,28 @@ def compare_reading(url: str, records: int, rounds: int, partitions: int) -> tup
     )
 
 
+def compare_clients(url: str, records: int, rounds: int) -> tuple[str, list[str]]:
+    """The same window again, through either client, with its digest: the figures, and which miss their target."""
+    with connect(url) as bus:
+        starts, ends = cut_of(bus)
+
+    def read(bus: Bus) -> str:
+        return read_ours(bus, starts, ends, records).inputs.result()
+
+    ours, theirs, bare = compare_windows(url, TOPICS["features"], starts["features"], records, rounds, read)
+    found = [
+        (ours.over(theirs), TARGET_WINDOW, "of kafka-python"),
+        (ours.over(bare), TARGET_OF_BARE, "of bare librdkafka"),
+    ]
+    said = ", ".join(f"{ratio:.2f} {what}" for ratio, _, what in found)
+    missed = [f"librdkafka is {ratio:.2f} {what}, not {target}" for ratio, target, what in found if ratio < target]
+    return (
+        f"window and digest librdkafka {ours}, kafka-python {theirs}, bare librdkafka {bare}: {said}; processor time "
+        f"{ours.cheaper_than(theirs):.2f} times less than kafka-python",
+        missed,
+    )
+
+
 def compare_committing(url: str, rounds: int) -> tuple[float, float]:
     """Seconds, bare and ours."""
     bare: list[float] = []
@@ -188,12 +213,14 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--check", action="store_true", help="fail when a figure misses its target")
     parser.add_argument("--kafka", metavar="URL", help="use this cluster instead of starting a broker")
+    parser.add_argument("--client", choices=CLIENTS, default=CLIENTS[0], help="the client behind kafka:// of ours")
     parser.add_argument("--records", type=int, default=12_000)
     parser.add_argument("--rounds", type=int, default=9)
     parser.add_argument("--partitions", type=int, default=2)
     parser.add_argument("--million", action="store_true", help="also one window of a million features (8 GB of disk)")
     arguments = parser.parse_args()
     missed: list[str] = []
+    clients = ""
     million: Million | None = None
     with (
         tempfile.TemporaryDirectory(prefix="cgzsl-bench-") as directory,
@@ -201,6 +228,9 @@ def main() -> int:
     ):
         bare, ours, ratio = compare_reading(url, arguments.records, arguments.rounds, arguments.partitions)
         print(f"read      bare {bare:8,.0f} records/s   window {ours:8,.0f} records/s   {ratio:.2f} of bare")
+        if arguments.client == "librdkafka":
+            clients, missed = compare_clients(url, arguments.records, arguments.rounds)
+            print(f"clients   {clients}")
         plain, whole = compare_committing(url, arguments.rounds)
         print(f"commit    bare {plain:8.2f} s           window {whole:8.2f} s           {whole / plain:.2f} of bare")
         if arguments.million:
@@ -218,6 +248,7 @@ def main() -> int:
         print(f"MISSED {line}")
     print(
         f"reading {ratio:.2f} of bare ({ours:,.0f} of {bare:,.0f} records/s); commit {whole:.2f} s, bare {plain:.2f} s"
+        + (f"; {clients}" if clients else "")
         + (f"; million: {million}" if million is not None else "")
     )
     return 1 if arguments.check and missed else 0

@@ -9,7 +9,10 @@ for all rounds, and for quiet ones, with less than half a percent of steal time:
 any. A broker that this starts writes 40 MB per second to the folder for temporary files: set TMPDIR if its disk is
 shared.
 
-    python benchmarks/scorer.py [--check] [--samples 24000] [--rounds 5] [--swaps 1000] [--kafka URL]
+With --client librdkafka also (a) with that client, relative to kafka-python.
+
+    python benchmarks/scorer.py [--check] [--client librdkafka] [--samples 24000] [--rounds 5] [--swaps 1000]
+        [--kafka URL]
 """
 
 from __future__ import annotations
@@ -28,6 +31,7 @@ from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
+from clients import TARGET_SCORER, compare_scorers, through
 from measuring import kafka_at, seconds
 from scoring_latency import latency, median, median_with_stolen, quiet
 from scoring_parts import (
@@ -50,6 +54,7 @@ from scoring_parts import (
 )
 
 from stream_cgzsl.bus import Bus, TopicSpec, connect
+from stream_cgzsl.bus.kafka.settings import CLIENTS
 from stream_cgzsl.bus.topics import Topics
 
 TARGETS = {50: 0.7, 717: 0.5}
@@ -83,6 +88,18 @@ def throughput(
         statistics.median(ours),
         statistics.median(o / b for o, b in zip(ours, bare, strict=True)),
     )
+
+
+def scorers_by_client(bus: Bus, url: str, samples: int, rounds: int, directory: Path) -> tuple[dict[str, float], float]:
+    """Answers per second of one scorer with 50 classes by its Kafka client, and the ratio."""
+
+    def measure(client: str, number: int) -> float:
+        topics = Topics(f"{client}-{number}")
+        serve_stream(bus, topics, 50, 2, samples)
+        with scorers(through(url, client), topics, 1, directory, one_core=True) as children:
+            return await_answers(bus, topics["predictions"], samples, children)
+
+    return compare_scorers(rounds, measure)
 
 
 def compare_classify(classes: int, candidates: int, times: int = 100) -> float:
@@ -145,6 +162,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--check", action="store_true", help="fail when a figure misses its target")
     parser.add_argument("--kafka", metavar="URL", help="use this cluster instead of starting a broker")
+    parser.add_argument("--client", choices=CLIENTS, default=CLIENTS[0], help="the client behind kafka:// of ours")
     parser.add_argument("--samples", type=int, default=24_000)
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--swaps", type=int, default=1000)
@@ -179,6 +197,13 @@ def main() -> int:
                     f"{median(quiet(bare_rounds) or bare_rounds)}, {median_with_stolen(bare_rounds)} in all"
                 )
                 print(latencies, flush=True)
+        if given.client == "librdkafka":
+            by_client, times_faster = scorers_by_client(bus, url, given.samples, given.rounds, directory)
+            rates = ", ".join(f"{client} {rate:,.0f}/s" for client, rate in by_client.items())
+            figures.append(f"one scorer, 50 classes: {rates} = {times_faster:.2f}")
+            print(figures[-1], flush=True)
+            if times_faster < TARGET_SCORER:
+                missed.append(f"a scorer with librdkafka: {times_faster:.2f}, the target is {TARGET_SCORER}")
         taken, gap = large_swap(bus, url, rate / 4, directory)
         print(
             f"717 classes served {taken:.2f} s after their commit, longest pause of answers {gap * 1000:.0f} ms",

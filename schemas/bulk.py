@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -23,6 +24,7 @@ from stream_cgzsl.schemas.roles import ROLES
 from stream_cgzsl.schemas.vector import Array
 
 _LONGEST_NAME = 256
+_MOST_NAMES = 4096
 
 
 class VectorRow(NamedTuple):
@@ -71,6 +73,7 @@ class BulkReader:
         self._least = least
         self._check = check
         self._decoder = decoder
+        self._names = _name if self._key == "request_id" else lru_cache(_MOST_NAMES)(_name)  # classes come again
         dimension = ("ce_dim", b"%d" % self._numbers)
         starts = LAYOUTS[model].start_by_dtype.items() if numbers and decoder is None else ()
         self._starts = {
@@ -116,6 +119,7 @@ class BulkReader:
         """The events and rows that can be read in bulk, and how many records (None among the events) are left."""
         events: list[VectorRow | None] = []
         values: list[bytes] = []
+        names = self._names
         dtype: np.dtype[Any] | None = None  # one per batch: that of its first record
         for record in records:
             headers, value = record.headers, record.value
@@ -125,7 +129,7 @@ class BulkReader:
             if found is None or found is not dtype or not value or len(value) != self._numbers * dtype.itemsize:
                 events.append(None)
                 continue
-            key, more = _name(record.key), headers[2:]
+            key, more = names(record.key), headers[2:]
             certain, id = _details(more) if more else (True, None)
             if key is None or not certain:
                 events.append(None)
@@ -138,15 +142,13 @@ class BulkReader:
 
     def _take_back(self, events: list[VectorRow | None], rows: Array) -> int:
         """Removes the events whose numbers are not valid, and counts them."""
-        if not rows.size:
+        least = -np.inf if self._least is None else self._least
+        if not rows.size or (least <= rows.min() > -np.inf and rows.max() < np.inf):  # each false if there is a NaN
             return 0
-        bad: npt.NDArray[np.bool_] = np.logical_not(np.isfinite(rows).all(axis=1))
-        if self._least is not None and not (rows.min() >= self._least):  # true for NaN, too
-            bad |= rows.min(axis=1) < self._least
-        if bad.any():
-            for index, event in enumerate(events):
-                if event is not None and bad[event.row]:
-                    events[index] = None
+        bad: npt.NDArray[np.bool_] = np.logical_not(np.isfinite(rows).all(axis=1)) | (rows.min(axis=1) < least)
+        for index, event in enumerate(events):
+            if event is not None and bad[event.row]:
+                events[index] = None
         return int(bad.sum())
 
 

@@ -174,7 +174,9 @@ class _InFlight:
         self._due = 0.0
 
     def add(self, records: Sequence[Record], last: Receipt) -> None:
-        self._batches.append((last, {TopicPartition(r.topic, r.partition): r.offset + 1 for r in records}))
+        ends = {record.partition: record.offset + 1 for record in records}
+        topic = records[0].topic
+        self._batches.append((last, {TopicPartition(topic, partition): end for partition, end in ends.items()}))
 
     def commit_soon(self, assigned: frozenset[TopicPartition]) -> None:
         """Sends the answers, and once a second commits the samples whose answers are acknowledged."""

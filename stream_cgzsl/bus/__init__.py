@@ -17,6 +17,13 @@ def connect(url: str) -> Bus:
 
         return SqliteBus(url)
     if scheme == "kafka":
+        from stream_cgzsl.bus.kafka.settings import KafkaSettings
+        from stream_cgzsl.bus.librdkafka.choice import wants_librdkafka
+
+        if wants_librdkafka(KafkaSettings.parse(url)):
+            from stream_cgzsl.bus.librdkafka.bus import LibrdkafkaBus
+
+            return LibrdkafkaBus(url)
         from stream_cgzsl.bus.kafka.bus import KafkaBus
 
         return KafkaBus(url)

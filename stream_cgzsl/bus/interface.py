@@ -173,9 +173,10 @@ class Lock(Closeable):
 
 
 class Bus(Closeable):
-    """A set of topics. `url` identifies it and contains no secrets."""
+    """A set of topics. `url` identifies it and contains no secrets; `client` says what records go through."""
 
     url: str
+    client: str
 
     @abstractmethod
     def topics(self) -> dict[str, TopicSpec]:

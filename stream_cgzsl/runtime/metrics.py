@@ -54,9 +54,9 @@ class Metrics:
     def __init__(self, worker: str) -> None:
         self.registry = r = CollectorRegistry()
         ProcessCollector(registry=r)
-        Info("cgzsl_build", "version and kind of this worker", registry=r).info(
-            {"version": __version__, "worker": worker}
-        )
+        self._worker = worker
+        self._say = Info("cgzsl_build", "version and kind of this worker, and the client of its bus", registry=r).info
+        self.connected("")
         self.ready = Gauge("cgzsl_ready", "1 while /readyz says that this worker is of use", registry=r)
         self.generation = Gauge("cgzsl_generation_number", "the newest generation this worker has", registry=r)
         self.classes = Gauge("cgzsl_classes", "live classes in it", ["kind"], registry=r)
@@ -76,6 +76,10 @@ class Metrics:
         )
         for kind in ("seen", "unseen"):
             self.classes.labels(kind)
+
+    def connected(self, client: str) -> None:
+        """`client` is that of the bus."""
+        self._say({"version": __version__, "worker": self._worker, "client": client})
 
     def serving(self, seen: int, unseen: int, generation: int) -> None:
         """Another generation is the newest."""

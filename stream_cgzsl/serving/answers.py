@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from itertools import chain
 from json.encoder import encode_basestring_ascii as quoted
 from typing import NamedTuple
 
@@ -34,7 +35,7 @@ Classify = Callable[[Array, int], Ranking]
 """(rows [rows, features], k) -> the k best classes of each row"""
 
 _EMPTY = np.zeros(0, np.float32)
-_score_text = "{:.9g}".format
+_SCORE = "%.9g"
 """Nine digits distinguish any two float32; printing all seventeen of a float64 takes twice as long."""
 _START = f'{{"type":"{Prediction.type_name()}","request_id":'
 
@@ -158,21 +159,27 @@ class Answerer:
         values: list[bytes] = []
         known = 0
         texts_of = self._texts
+        form = _form(ranking.scores.shape[1], self._top_k, self._end)
         candidates = ranking.indices[:, : self._top_k].tolist()
         for id, indices, scores in zip(ids, candidates, ranking.scores.tolist(), strict=True):
-            texts = list(map(_score_text, scores))
+            best = scores[0]
             named = '"unknown"'
-            if scores[0] >= self._reject:
+            if best >= self._reject:
                 named = f'"ok","class_id":{texts_of[indices[0]].name}'
                 known += 1
-            margin = f',"margin":{_score_text(scores[0] - scores[1])}' if len(scores) > 1 else ""
-            top = "},".join([texts_of[i].candidate + text for i, text in zip(indices, texts, strict=False)])
-            values.append(
-                f'{_START}{quoted(id)},"status":{named},"score":{texts[0]}{margin},"top":[{top}}}]{self._end}'.encode()
-            )
+            top = chain.from_iterable(zip([texts_of[i].candidate for i in indices], scores, strict=False))
+            margin = (best - scores[1],) if len(scores) > 1 else ()
+            values.append((form % (quoted(id), named, best, *margin, *top)).encode())
         answered.statuses["ok"] += known
         answered.statuses["unknown"] += len(ids) - known
         return values
+
+
+def _form(scores: int, listed: int, end: str) -> str:
+    """What an answer with so many scores, and so many of them listed, is made of: filled in all at once."""
+    top = "},".join([f"%s{_SCORE}"] * min(scores, listed))
+    margin = f',"margin":{_SCORE}' if scores > 1 else ""
+    return f'{_START}%s,"status":%s,"score":{_SCORE}{margin},"top":[{top}}}]{end}'
 
 
 def overloaded(record: Record) -> bool:

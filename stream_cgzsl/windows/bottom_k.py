@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections import Counter
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from operator import itemgetter
 from typing import TypeVar
 
 import numpy as np
@@ -12,6 +14,8 @@ from stream_cgzsl.windows.window import Examples
 
 Entry = TypeVar("Entry", bound=tuple[bytes, object])
 """A row in a store: its hash, and something that distinguishes it from another row with the same hash."""
+
+_class = itemgetter(0)
 
 
 class BottomK:
@@ -47,12 +51,22 @@ class KeptFeatures:
         self._free = list(range(size - 1, -1, -1))
         self._kept: dict[str, list[tuple[bytes, int]]] = {}  # class -> (hash, index in _rows)
 
-    def add(self, arrivals: Iterable[tuple[str, bytes, int]], rows: Array) -> None:
+    def add(self, arrivals: Sequence[tuple[str, bytes, int]], rows: Array) -> None:
         """Features by class and hash, each with its index in `rows`; indices only go up.
 
         Rows are copied all together: each copy releases the interpreter lock and may have to wait to get it back.
         """
         counts, ceilings = self._bottom.counts, self._bottom.ceilings
+        count = len(arrivals)
+        if not ceilings and 0 < count <= len(self._free):  # every one of them is kept
+            places = self._free[: -count - 1 : -1]
+            del self._free[-count:]
+            for (class_id, digest, _), slot in zip(arrivals, places, strict=True):
+                self._kept.setdefault(class_id, []).append((digest, slot))
+            for class_id, more in Counter(map(_class, arrivals)).items():
+                counts[class_id] = counts.get(class_id, 0) + more
+            self._store(places, rows, [index for *_, index in arrivals])
+            return
         slots: list[int] = []
         indices: list[int] = []
         for class_id, digest, index in arrivals:
@@ -79,7 +93,13 @@ class KeptFeatures:
                 self._rows[slot] = row
 
     def _store(self, slots: list[int], rows: Array, indices: list[int]) -> None:
-        self._rows[slots] = rows if len(indices) == len(rows) else rows[indices]
+        if not slots:
+            return
+        chosen = rows if len(indices) == len(rows) else rows[indices]
+        if slots == list(range(slots[0], slots[0] + len(slots))):
+            self._rows[slots[0] : slots[0] + len(slots)] = chosen
+        else:
+            self._rows[slots] = chosen
 
     def _grow(self) -> None:
         """More classes than the budget has rows: each still keeps one."""

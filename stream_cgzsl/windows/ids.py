@@ -80,7 +80,8 @@ class Accepted:
         for run, values in self._runs:
             places, found = _find(run, hashes)
             numbers[found] = values[places[found]]
-        return [int(number) for number in numbers]
+        found_numbers: list[int] = numbers.tolist()
+        return found_numbers
 
     def get(self, digest: bytes, looked_up: int) -> int:
         """What `look_up` said, or the number that it was given since."""
@@ -88,6 +89,9 @@ class Accepted:
 
     def add(self, digest: bytes, number: int) -> None:
         self._batch[digest] = number
+
+    def add_all(self, digests: Iterable[bytes], numbers: Iterable[int]) -> None:
+        self._batch.update(zip(digests, numbers, strict=True))
 
     def renumber(self, digest: bytes, number: int) -> None:
         """Gives an id that was added before another number."""

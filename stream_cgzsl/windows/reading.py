@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from collections import Counter
 from collections.abc import Mapping, Sequence, Set
 from concurrent.futures import Future
 from dataclasses import dataclass, field
@@ -11,11 +12,11 @@ import numpy as np
 
 from stream_cgzsl.bus import Record
 from stream_cgzsl.bus.topics import Topics
-from stream_cgzsl.schemas import Attribute, Genesis, InvalidEvent, Message, Range, Retirement, decode_with
+from stream_cgzsl.schemas import Attribute, Batch, Genesis, InvalidEvent, Message, Range, Retirement, decode_with
 from stream_cgzsl.windows.bottom_k import KeptFeatures
 from stream_cgzsl.windows.dead_letters import dead_letter
 from stream_cgzsl.windows.ids import KNOWN, NEW, Accepted, Ids
-from stream_cgzsl.windows.validation import check_attribute, feature_reader, hash_id
+from stream_cgzsl.windows.validation import check_attribute, feature_reader, hash_id, hash_ids
 from stream_cgzsl.windows.window import Description, Window, start_digest
 
 
@@ -147,8 +148,11 @@ class Reading:
     def take_features(self, records: Sequence[Record], tallies: Tallies) -> None:
         batch = self._reader.read_all(records)
         errors = iter(batch.refused.values())
-        digests = [None if e is None or e.id is None else hash_id("features", e.id) for e in batch.events]
-        numbers = iter(self._ids.look_up([digest for digest in digests if digest is not None]))
+        digests = hash_ids("features", (event.id if event is not None else None for event in batch.events))
+        looked_up = self._ids.look_up([digest for digest in digests if digest is not None])
+        if self._take_new(records, batch, digests, looked_up, tallies):
+            return
+        numbers = iter(looked_up)
         accepted: list[tuple[str, bytes, int]] = []  # class, hash, row
         moved: list[tuple[str, bytes, int]] = []
         for record, event, digest in zip(records, batch.events, digests, strict=True):
@@ -178,6 +182,41 @@ class Reading:
         for class_id, digest, row in moved:
             self._kept.replace(class_id, digest, batch.rows[row])
 
+    def _take_new(
+        self,
+        records: Sequence[Record],
+        batch: Batch,
+        digests: Sequence[bytes | None],
+        looked_up: Sequence[int],
+        tallies: Tallies,
+    ) -> bool:
+        """Takes records that are valid and have ids not met before, the usual case, all at once; or none of them."""
+        keys = [event.key for event in batch.events if event is not None]
+        new = [digest for digest in digests if digest is not None]
+        if not len(keys) == len(set(new)) == len(records) or any(n != NEW for n in looked_up):
+            return False
+        if not self._live.issuperset(keys):
+            return False
+        late = [self._late_before is not None and record[3] < self._late_before for record in records]
+        for class_id in set(keys) - self._classes.keys():
+            self._number_of(class_id)
+        classes = self._classes
+        self._ids.add_all(
+            new,
+            [
+                record[1] << _PARTITION_BIT | classes[key] << 1 | is_late
+                for record, key, is_late in zip(records, keys, late, strict=True)
+            ],
+        )
+        self._ids.end_batch()
+        for partition, count in Counter(record[1] for record in records).items():
+            tallies[partition].accepted += count
+        if any(late):
+            for record, is_late in zip(records, late, strict=True):
+                tallies[record.partition].late += is_late
+        self._kept.add(list(zip(keys, new, range(len(keys)), strict=True)), batch.rows)
+        return True
+
     def _check_class(self, class_id: str) -> None:
         if class_id not in self._live:
             raise InvalidEvent(
@@ -192,10 +231,13 @@ class Reading:
 
     def _origin(self, record: Record, class_id: str) -> int:
         """Partition, class and lateness of an accepted record as one number."""
+        return record.partition << _PARTITION_BIT | self._number_of(class_id) << 1 | self._is_late(record)
+
+    def _number_of(self, class_id: str) -> int:
         number = self._classes.setdefault(class_id, len(self._class_ids))
         if number == len(self._class_ids):
             self._class_ids.append(class_id)
-        return record.partition << _PARTITION_BIT | number << 1 | self._is_late(record)
+        return number
 
     def _move(self, first: int, record: Record, class_id: str, digest: bytes) -> None:
         """A lower partition has the id of a record that was accepted: that one was the duplicate, and this one counts.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Iterable
 
 from stream_cgzsl.schemas import Array, Attribute, BulkReader, Decoder, Genesis, InvalidEvent, VectorEvent
 
@@ -43,6 +44,12 @@ def _check_dimension(vector: Array, expected: int, what: str) -> None:
             f"{expected}, the stream's {what} dimension since its genesis",
             "Send vectors of the encoder this stream was made for, or make another stream.",
         )
+
+
+def hash_ids(role: str, texts: Iterable[str | None]) -> list[bytes | None]:
+    """As `hash_id`, of each that is not None."""
+    start, sha256 = f"{role}\0", hashlib.sha256
+    return [None if text is None else sha256((start + text).encode()).digest()[:16] for text in texts]
 
 
 def hash_id(role: str, text: str) -> bytes:

@@ -52,7 +52,7 @@ def exported(metrics: Metrics) -> dict[str, frozenset[str]]:
         elif isinstance(metric, BatchHistogram):
             names = {sample.name for family in metric.collect() for sample in family.samples}
             found |= {name: frozenset({"le"} if name.endswith("_bucket") else ()) for name in names}
-    return found | {"cgzsl_build_info": frozenset({"version", "worker"})}
+    return found | {"cgzsl_build_info": frozenset({"version", "worker", "client"})}
 
 
 def _series(name: str, kind: str, labels: frozenset[str]) -> dict[str, frozenset[str]]:

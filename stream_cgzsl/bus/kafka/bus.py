@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from typing import Any
 
+import kafka
 import kafka.errors as errors
 from kafka import KafkaAdminClient, KafkaConsumer
 from kafka import TopicPartition as ClientPartition
@@ -44,6 +45,8 @@ _NO_ID = str(uuid.UUID(int=0))
 
 class KafkaBus(Bus):
     """A Kafka cluster. Connects at once, so that a wrong address is reported at once."""
+
+    client = f"kafka-python {kafka.__version__}"
 
     def __init__(self, url: str) -> None:
         self.settings = KafkaSettings.parse(url)

@@ -10,6 +10,7 @@ from enum import Enum
 import kafka.errors as kafka
 
 from stream_cgzsl.bus.kafka.settings import MAX_RECORD_BYTES, KafkaSettings
+from stream_cgzsl.bus.types import TopicPartition
 from stream_cgzsl.errors import (
     BusUnavailable,
     CgzslError,
@@ -222,6 +223,14 @@ def topic_missing(topic: str, settings: KafkaSettings) -> TopicMissing:
 
 def partition_missing(topic: str, partition: int, count: int, settings: KafkaSettings) -> TopicMissing:
     return TopicMissing(f"{settings.url}: topic {topic!r} has partitions 0 to {count - 1}, not {partition}")
+
+
+def expired(settings: KafkaSettings, tp: TopicPartition, offset: int, first: int) -> Expired:
+    """A reader was to start at `offset` of a partition whose first record kept is `first`."""
+    where = f"{settings.url}: {tp.topic}/{tp.partition}: offset {offset} was asked for and"
+    if offset < first:
+        return Expired(f"{where} the first one kept is {first}; restore the records, or skip them on purpose")
+    return Expired(f"{where} the log ends before it; was the topic deleted, or its last records lost?")
 
 
 def outcome_unknown(settings: KafkaSettings, publisher: str, reason: BaseException | None = None) -> BusUnavailable:

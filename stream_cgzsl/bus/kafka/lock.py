@@ -11,8 +11,8 @@ from kafka import KafkaConsumer
 
 from stream_cgzsl.bus.interface import Lock
 from stream_cgzsl.bus.kafka.clients import open_client, resume_join
+from stream_cgzsl.bus.kafka.contact import PartitionCount
 from stream_cgzsl.bus.kafka.errors import translating
-from stream_cgzsl.bus.kafka.reading import PartitionCount
 from stream_cgzsl.bus.kafka.settings import KafkaSettings
 from stream_cgzsl.errors import BusUnavailable, CgzslError
 

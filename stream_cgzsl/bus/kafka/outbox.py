@@ -11,8 +11,8 @@ from typing import Any
 import kafka.errors as errors
 from kafka import TopicPartition as ClientPartition
 
+from stream_cgzsl.bus.kafka.contact import PartitionCount
 from stream_cgzsl.bus.kafka.errors import partition_missing, translate
-from stream_cgzsl.bus.kafka.reading import PartitionCount
 from stream_cgzsl.bus.kafka.settings import KafkaSettings
 from stream_cgzsl.bus.types import Receipt
 from stream_cgzsl.errors import BusUnavailable, CgzslError, TopicMissing

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable, Iterable, Mapping
-from typing import Any, Protocol
+from collections.abc import Callable, Mapping
+from typing import Any
 
 import kafka.errors as errors
 from kafka import KafkaConsumer
@@ -15,20 +15,15 @@ from kafka.structs import MemberState, OffsetAndMetadata
 from stream_cgzsl.bus.interface import Reader, Subscription
 from stream_cgzsl.bus.kafka.batches import read_safely
 from stream_cgzsl.bus.kafka.clients import open_client, resume_join
-from stream_cgzsl.bus.kafka.errors import partition_missing, translate, translating
+from stream_cgzsl.bus.kafka.contact import Contact, PartitionCount
+from stream_cgzsl.bus.kafka.errors import expired, partition_missing, translate, translating
 from stream_cgzsl.bus.kafka.settings import KafkaSettings
 from stream_cgzsl.bus.types import Record, TopicPartition
-from stream_cgzsl.errors import BusUnavailable, Expired
+from stream_cgzsl.errors import Expired
 from stream_cgzsl.schemas.message import Headers
 
 _log = logging.getLogger(__name__)
 _SETTLE_SECONDS = 0.5
-
-
-class PartitionCount(Protocol):
-    """Asks the cluster how many partitions a topic has. Raises `TopicMissing`; `BusUnavailable` after `patience` s."""
-
-    def __call__(self, topic: str, patience: float | None = None) -> int: ...
 
 
 class _Poller:
@@ -38,42 +33,21 @@ class _Poller:
         self._settings = settings
         self._consumer = consumer
         read_safely(consumer)
-        self._partition_count = partition_count
-        self._topics: set[str] = set()
-        self._last_contact = time.monotonic()
-
-    def expect(self, topics: Iterable[str]) -> None:
-        """The topics that are read from now on."""
-        self._topics = set(topics)
-        self._last_contact = time.monotonic()
+        self._contact = Contact(settings, partition_count)
+        self.expect = self._contact.expect
 
     def poll(self, timeout: float, max_records: int) -> list[Record]:
         with translating(self._settings, operation="Read"):
             batches = self._consumer.poll(timeout_ms=int(timeout * 1000), max_records=max_records)
-        if batches:
-            self._last_contact = time.monotonic()
-            return [
-                Record(topic, partition, r.offset, r.timestamp, r.key, r.value, _headers(r.headers))
-                for (topic, partition), records in batches.items()
-                for r in records
-            ]
-        if timeout and time.monotonic() - self._last_contact > self._settings.patience:
-            self._check_topics(timeout)
-        return []
-
-    def _check_topics(self, timeout: float) -> None:
-        """After a long time without records, checks that the topics still exist and the cluster still answers."""
-        try:
-            for topic in self._topics:
-                self._partition_count(topic, timeout)
-        except BusUnavailable:
-            if time.monotonic() - self._last_contact > 2 * self._settings.patience:
-                raise
-        else:
-            self._last_contact = time.monotonic()
+        self._contact.note(bool(batches), timeout)
+        return [
+            Record(topic, partition, r.offset, r.timestamp, r.key, r.value, full_headers(r.headers))
+            for (topic, partition), records in batches.items()
+            for r in records
+        ]
 
 
-def _headers(headers: list[tuple[str, bytes | None]]) -> Headers:
+def full_headers(headers: list[tuple[str, bytes | None]]) -> Headers:
     """A header without a value gets an empty one."""
     for _, value in headers:
         if value is None:
@@ -110,11 +84,7 @@ class KafkaReader(Reader):
         """The same error, with the offset that was requested and the first one kept."""
         requested: Any = getattr(error.__cause__, "args", ({},))[0]
         for tp, offset in requested.items() if isinstance(requested, dict) else ():
-            first = self._begin_offsets(tp.topic)[tp.partition]
-            where = f"{self._settings.url}: {tp.topic}/{tp.partition}: offset {offset} was asked for and"
-            if offset < first:
-                return Expired(f"{where} the first one kept is {first}; restore the records, or skip them on purpose")
-            return Expired(f"{where} the log ends before it; was the topic deleted, or its last records lost?")
+            return expired(self._settings, TopicPartition(*tp), offset, self._begin_offsets(tp.topic)[tp.partition])
         return error
 
     def position(self, partition: TopicPartition) -> int:

@@ -29,12 +29,15 @@ OPTIONS = {
     "key_password": "the private key's password",
     "session_timeout_ms": "how long a silent member of a group keeps its partitions (default 15000)",
     "patience_ms": "how long to wait for a broker that is down, for example restarting (default 30000)",
+    "client": "what records go through: kafka-python, or librdkafka (needs stream-cgzsl[fast])",
     "transaction_timeout_ms": "how long a commit may take (default 120000; brokers allow transaction.max.timeout.ms)",
 }
 _MILLISECONDS = {"session_timeout_ms": 15_000, "patience_ms": 30_000, "transaction_timeout_ms": 120_000}
 _SECURITY = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
 _MECHANISMS = ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512")
 _SECRETS = ("password", "key_password")
+_FILES = ("ca", "cert", "key", "key_password")
+CLIENTS = ("kafka-python", "librdkafka")
 
 MAX_RECORD_BYTES = 8 * 1024 * 1024
 _CONNECT_MS = 8_000
@@ -49,6 +52,10 @@ class KafkaSettings:
     security: str
     session_timeout_ms: int
     patience_ms: int
+    client: str | None
+    """One of `CLIENTS`, if one is asked for."""
+    tls: Mapping[str, str]
+    """The files `ca`, `cert` and `key`, and `key_password`, where given."""
     transaction_timeout_ms: int
     _connection: Mapping[str, Any]
 
@@ -64,10 +71,14 @@ class KafkaSettings:
         safe_url = _without_secrets(address, options)
         hosts = _hosts(address, safe_url)
         security = _security(options, safe_url)
+        if options.get("client", CLIENTS[0]) not in CLIENTS:
+            raise UsageError(f"{safe_url}: client must be one of {', '.join(CLIENTS)}")
         return cls(
             url=safe_url,
             hosts=hosts,
             security=security,
+            client=options.get("client"),
+            tls={name: Secret(options[name]) for name in _FILES if name in options},
             **_milliseconds(options, safe_url),
             _connection={
                 "bootstrap_servers": list(hosts),

@@ -15,9 +15,9 @@ from kafka.structs import OffsetAndMetadata
 
 from stream_cgzsl.bus.interface import Publisher, Writer
 from stream_cgzsl.bus.kafka.clients import close_producer, open_client
+from stream_cgzsl.bus.kafka.contact import PartitionCount
 from stream_cgzsl.bus.kafka.errors import outcome_unknown, translate, unwrapped
 from stream_cgzsl.bus.kafka.outbox import Outbox
-from stream_cgzsl.bus.kafka.reading import PartitionCount
 from stream_cgzsl.bus.kafka.settings import KafkaSettings
 from stream_cgzsl.bus.types import Receipt, TopicPartition
 from stream_cgzsl.errors import BusUnavailable, CgzslError, Fenced

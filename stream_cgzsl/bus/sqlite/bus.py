@@ -8,6 +8,7 @@ that at the cost of one disk flush per commit.
 from __future__ import annotations
 
 import json
+import sqlite3
 import uuid
 from collections.abc import Iterable, Mapping
 from pathlib import Path
@@ -31,6 +32,8 @@ from stream_cgzsl.errors import UsageError
 
 class SqliteBus(Bus):
     """`sqlite:///relative.db` or `sqlite:////absolute.db`. The file is created if it does not exist."""
+
+    client = f"sqlite {sqlite3.sqlite_version}"
 
     def __init__(self, url: str) -> None:
         parts = urlsplit(url)
