@@ -110,7 +110,7 @@ worker() {
 worker learner learn --port 9101 --attributes 32 --features 128
 worker scorer score --port 9101
 worker evaluator evaluate --port 9101
-say "a learner, a scorer and an evaluator: $(described plain 20 --teach | paste -sd '; ')"
+say "a learner, a scorer and an evaluator: $(described plain 20 --teach | paste -sd '|' | sed 's/|/; /')"
 "$engine" stop --time 30 "${plain[@]}" >/dev/null
 for name in "${plain[@]}"; do
   status=$("$engine" inspect --format '{{.State.ExitCode}}' "$name")
@@ -118,7 +118,7 @@ for name in "${plain[@]}"; do
 done
 say "stopped: each ended with exit code 0"
 "$engine" run --rm "${hardened[@]}" "$our_image" demo --bus "$bus" >"$work/demo" || fail "the demo: $(cat "$work/demo")"
-say "the demo: $(grep -A1 'Six classes' "$work/demo" | tr -d '│\n' | tr -s ' ')"
+say "the demo: $(grep -A1 'Six classes' "$work/demo" | tr -d '│\n' | tr -s ' ' | sed 's/^ //; s/ $//')"
 
 # ---- everything in the compose file
 compose up --detach --no-build

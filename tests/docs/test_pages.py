@@ -39,6 +39,7 @@ WITHOUT_TEST = {
 NOT_RUN = {
     ("quickstart.md", "a-fresh-machine", "python3 -m venv .venv && . .venv/bin/activate"),
     ("operating.md", "docker", "docker compose -f deploy/compose/compose.yml up --build"),
+    ("operating.md", "docker", "make containers"),
     ("operating.md", "kubernetes", "kubectl apply -k deploy/kubernetes/overlays/secure"),
     ("operating.md", "systemd", "python3 -m venv /opt/stream-cgzsl && /opt/stream-cgzsl/bin/pip install ."),
     ("operating.md", "cluster", "export CGZSL_BUS=kafka://broker-1:9093,broker-2:9093 CGZSL_KAFKA_USER=birds-learner"),

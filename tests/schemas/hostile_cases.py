@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from stream_cgzsl.schemas import MAX_BYTES, Headers
+from stream_cgzsl.schemas.message import UNREADABLE
 
 F4: Headers = (("ce_dtype", b"float32"),)
 CHUNK: Headers = (("ce_type", b"cgzsl.state.v1"), ("content-type", b"application/octet-stream"), ("ce_count", b"2"))
@@ -41,6 +42,8 @@ def json_of(**fields: Any) -> bytes:
 INFINITE_FACT = json_of(**LEDGER, environment={"x": "?"}).replace(b'"?"', b"1e999")
 
 CASES = [
+    # what the bus could not read
+    Case("unreadable", "a batch that is too large", "features", None, None, ((UNREADABLE, b"its batch is damaged"),)),
     # the value as a whole
     Case("too-large", "10 MB of numbers", "features", b"c", bytes(10 * 1024 * 1024), F4),
     Case("too-large", "10 MB of JSON", "control", None, b" " * 10 * 1024 * 1024 + b"{}"),
