@@ -115,7 +115,7 @@ class KeptFeatures:
     def finish(self) -> tuple[dict[str, Examples], dict[str, list[bytes]]]:
         """The kept features by class (sorted by id), each class's rows ordered by hash, and those hashes.
 
-        The rows are sorted in place, without a second copy. Nothing can be added afterwards.
+        Rows that take much of the budget are sorted in place, without a second copy. Nothing can be added afterwards.
         """
         self._trim()
         order: list[int] = []
@@ -126,7 +126,10 @@ class KeptFeatures:
             spans[class_id] = (len(order), len(order) + len(kept))
             order.extend(slot for _, slot in kept)
             hashes[class_id] = [digest for digest, _ in kept]
-        _permute(self._rows, order)
+        if len(order) <= self._bottom.budget // 4:
+            self._rows = self._rows[order]
+        else:
+            _permute(self._rows, order)
         self._rows.flags.writeable = False
         examples = {c: Examples(self._bottom.counts[c], self._rows[a:b]) for c, (a, b) in spans.items()}
         return examples, hashes

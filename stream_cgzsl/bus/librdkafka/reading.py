@@ -61,8 +61,15 @@ class LibrdkafkaReader(Reader):
         return self._poller.positions[partition]
 
     def assign(self, start: Mapping[TopicPartition, int]) -> None:
+        """Partitions that go on where they are keep what the client has fetched of them."""
+        current = self._poller.positions
+        if start and all(current.get(tp) == offset for tp, offset in start.items()):
+            dropped = [ClientPartition(*tp) for tp in current if tp not in start]
+            if dropped:
+                self._consumer.incremental_unassign(dropped)
+        else:
+            self._consumer.assign([ClientPartition(*tp, offset) for tp, offset in start.items()])
         self._poller.positions = {TopicPartition(*tp): offset for tp, offset in start.items()}
-        self._consumer.assign([ClientPartition(*tp, offset) for tp, offset in start.items()])
         self._contact.expect(tp.topic for tp in start)
 
     def close(self) -> None:

@@ -14,7 +14,7 @@ from stream_cgzsl.bus import Bus, Reader, Record, Subscription, TopicPartition, 
 from stream_cgzsl.bus.kafka.codecs import LIMIT_BYTES
 from stream_cgzsl.bus.kafka.settings import MAX_RECORD_BYTES
 from stream_cgzsl.bus.librdkafka.bus import LibrdkafkaBus
-from stream_cgzsl.schemas.message import UNREADABLE
+from stream_cgzsl.schemas.message import UNREADABLE, Message
 
 
 class NotUtf8(str):
@@ -109,3 +109,21 @@ def test_a_poll_returns_no_more_than_32_mebibytes_and_a_few_records(bus: Librdka
         while sum(polled) < 120:
             polled.append(len(reader.poll(5.0)))
     assert max(polled) < 60
+
+
+def test_partitions_that_go_on_are_not_read_again(bus: LibrdkafkaBus) -> None:
+    topic = f"librdkafka-{uuid.uuid4().hex[:12]}"
+    bus.create([TopicSpec(topic, 2)])
+    first, second = TopicPartition(topic, 0), TopicPartition(topic, 1)
+    with bus.writer() as writer:
+        for number in range(100):
+            writer.send(topic, Message(b"k", b"%d" % number), number % 2)
+    with bus.reader({first: 0, second: 0}) as reader:
+        begun: list[Record] = []
+        until(lambda: begun.extend(reader.poll(1.0, 10)) or len(begun) >= 60)  # type: ignore[func-returns-value]
+        assigned = {second: reader.position(second)}
+        reader.assign(assigned)
+        rest = read(reader, 50 - assigned[second]) if assigned[second] < 50 else []
+        assert [record[1:3] for record in rest] == [(1, offset) for offset in range(assigned[second], 50)]
+        reader.assign({first: 40})
+        assert [record.offset for record in read(reader, 10)] == list(range(40, 50))
