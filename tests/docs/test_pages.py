@@ -134,7 +134,7 @@ def test_the_other_pages_commands_run(reader: Reader, page: str) -> None:
 
 
 def test_the_measured_figures_are_those_of_the_readme() -> None:
-    figures = r"^\| `([\w-]+)`.*?((?:\| \d[\d. /*]+){2})\|$"
+    figures = r"^\| `([\w-]+)`.*?((?:\| (?:\d[\d. /*]+|not yet )){2})\|$"
     page, readme = (
         dict(re.findall(figures, path.read_text(), re.MULTILINE)) for path in (DOCS / "method.md", ROOT / "README.md")
     )
