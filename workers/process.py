@@ -77,9 +77,9 @@ def serve(
     start_logging(settings.log_level)
     stop = stop_on_signals()
     with connect(settings.bus) as bus:
+        worker = build(bus, topics, settings, metrics, stop)
         log.info("%s, through %s", bus.url, bus.client)
         metrics.connected(bus.client)
-        worker = build(bus, topics, settings, metrics, stop)
         metrics.ready.set_function(lambda: float(worker.why_not_ready() is None))
         pages = None
         if settings.port is not None:
