@@ -78,7 +78,7 @@ def serve(
     stop = stop_on_signals()
     with connect(settings.bus) as bus:
         worker = build(bus, topics, settings, metrics, stop)
-        log.info("%s, through %s", bus.url, bus.client)
+        log.info("records go through %s", bus.client)
         metrics.connected(bus.client)
         metrics.ready.set_function(lambda: float(worker.why_not_ready() is None))
         pages = None
