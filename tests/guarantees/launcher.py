@@ -156,7 +156,7 @@ class _Step:
         original, point = getattr(owner, name), self._point
 
         def wrapped(*given: Any, **named: Any) -> Any:
-            if number(*given, **named) != point.window:
+            if number(*given) != point.window:
                 return original(*given, **named)
             if point.place == f"before {what}":
                 point.happen()

@@ -13,6 +13,7 @@ from stream_cgzsl.history.replay import Verdict, verify
 from stream_cgzsl.schemas import Attribute, Boundary, Event, Retirement, encode
 from stream_cgzsl.serving.generation_io import load_generation
 from stream_cgzsl.windows.offsets import DATA_ROLES
+from stream_cgzsl.windows.recorded import Ledger
 
 F = CLASSES[5]
 
@@ -52,7 +53,9 @@ def assert_all_there(stream: Stream) -> None:
     for record in records:
         assert load_generation(stream.bus, stream.topics, record).digest == record.generation
     stream.assert_sound(len(WINDOWS))
-    replayed = verify(stream.bus, stream.topics, stream.ledger(), "cpu", first=5)  # from the snapshot of window 3
+    recorded = Ledger.open(stream.bus, stream.topics)
+    assert recorded is not None
+    replayed = verify(stream.bus, stream.topics, recorded, "cpu", first=5)  # from the snapshot of window 3
     assert {window.verdict for window in replayed} == {Verdict.IDENTICAL}
 
 
