@@ -8,10 +8,9 @@ from __future__ import annotations
 
 import argparse
 import json
-import resource
 import subprocess
 import sys
-from dataclasses import asdict
+from pathlib import Path
 from statistics import median
 from time import perf_counter
 from typing import NamedTuple
@@ -21,6 +20,8 @@ import torch
 
 from stream_cgzsl.learners import create
 from stream_cgzsl.learners.interface import Learner, Snapshot, Space
+from stream_cgzsl.learners.kernel.evidence import FORMAT
+from stream_cgzsl.learners.snapshots import together
 from stream_cgzsl.schemas import Array
 from stream_cgzsl.serving.delta import Delta
 from stream_cgzsl.serving.generation import Generation
@@ -84,13 +85,9 @@ class ManyClasses:
             "scatter": scatter[np.triu_indices(self.features)],
         }
         totals = {"freedom": freedom, "examples": taught * EXAMPLES, "taught": taught, "clock": 1, "refreshes": 0}
-        meta = {
-            "learner": "evidence",
-            "format": 2,
-            "space": asdict(self.space()),
-            "state": {"class_ids": self.ids, **totals, "at_refresh": [0, 0, 0]},
-        }
-        return Snapshot({f"state.{name}": array for name, array in state.items()}, meta)
+        meta = {"class_ids": self.ids, **totals, "at_refresh": [0, 0, 0]}
+        parts = {"state": Snapshot(state, meta), "format": Snapshot({}, {"number": FORMAT})}
+        return together("evidence", self.space(), parts)
 
     def window(self, number: int, described: int = 0, taught: int = 0, rows: int = 0) -> Window:
         """Classes that are new, and `rows` examples of each of some that are known."""
@@ -107,8 +104,9 @@ class ManyClasses:
 
 
 def gigabytes() -> float:
-    """The peak memory of this process so far."""
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6
+    """The peak memory of this process so far; `ru_maxrss` would count the one that started it, too."""
+    (line,) = (line for line in Path("/proc/self/status").read_text().splitlines() if line.startswith("VmHWM"))
+    return int(line.split()[1]) / 1e6
 
 
 def size(made: Generation | Delta) -> int:
