@@ -66,9 +66,9 @@ def _read_csv(path: Path) -> Texts:
 
 def _rows(path: Path, needed: tuple[str, ...], wanted: tuple[str, ...]) -> Iterator[tuple[int, dict[str, str]]]:
     """Each row's line and its `label`, `needed` and `wanted` columns, stripped; other columns are ignored."""
+    before = csv.field_size_limit(_MAX_TEXT)  # of the process
     try:
         with path.open(encoding="utf-8-sig", newline="") as file:
-            csv.field_size_limit(_MAX_TEXT)
             lines = csv.reader(file)
             header = [name.strip().lower() for name in next(lines, [])]
             columns = {name: header.index(name) for name in (*needed, *wanted) if name in header}
@@ -91,6 +91,8 @@ def _rows(path: Path, needed: tuple[str, ...], wanted: tuple[str, ...]) -> Itera
                 yield lines.line_num, found_row
     except (csv.Error, UnicodeDecodeError, OSError) as error:
         raise UsageError(f"{path}: not a readable CSV file in UTF-8: {error}") from error
+    finally:
+        csv.field_size_limit(before)
 
 
 def _read_folder(path: Path) -> Texts:
